@@ -34,13 +34,13 @@ class Command(NamedTuple):
 COMMANDS: Registry[Command] = Registry("commands", "stereotrope.suites", modules="commands")
 """Every command that is registered, by its name."""
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def register(name: str, *, panel: str, about: str = "") -> Callable[[Function], Function]:
+def register(name: str, *, panel: str, about: str = "") -> Callable[[_Function], _Function]:
     """Register a function as the command of a name; its docstring is the help."""
 
-    def registered(function: Function) -> Function:
+    def registered(function: _Function) -> _Function:
         COMMANDS.add(name, Command(name, function, panel, about))
         return function
 

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 from markupsafe import escape as _markup_escape
 
-LONGEST = 300
+LONGEST_TEXT = 300
 """Characters of one text that are shown; the rest is counted, not printed."""
 SENTENCE = 1_200
 """As :data:`LONGEST`, of a sentence of ours, in which texts of others are cut already."""
@@ -48,7 +48,7 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_name, text)
 
 
-def ellipsis(text: str, longest: int = LONGEST) -> str:
+def ellipsis(text: str, longest: int = LONGEST_TEXT) -> str:
     """Cut a long text and say how long it was."""
     if len(text) <= longest:
         return text
@@ -56,7 +56,7 @@ def ellipsis(text: str, longest: int = LONGEST) -> str:
     return f"{text[:longest].rstrip()} … ({thousands} characters)"
 
 
-def html(text: object, longest: int = LONGEST) -> Markup:
+def html(text: object, longest: int = LONGEST_TEXT) -> Markup:
     """Text for an HTML element or a quoted attribute."""
     return _markup_escape(visible(ellipsis(str(text), longest)))
 

@@ -30,7 +30,7 @@ OURS = "stereotrope"
 """Where what comes with this package is from."""
 
 P = TypeVar("P")
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 Check = Callable[[Any, str, tuple[Any, ...], Any], Any]
 """``check(made, "process", arguments, result)`` → the result as it goes on; raises where it breaks a rule."""
 
@@ -91,7 +91,7 @@ class Registry(Mapping[str, P], Generic[P]):
                 f"{' '.join(str(error).split())}); mend the package, or {without}"
             ) from error
 
-    def made(self, name: str, make: Callable[[], Made], contract: Any, check: Check) -> Made:
+    def made(self, name: str, make: Callable[[], _Made], contract: Any, check: Check) -> _Made:
         """What a plug-in makes: another package's is blamed and checked whenever it is used.
 
         contract: Its class.

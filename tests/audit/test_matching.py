@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.errors import IncompleteError
-from stereotrope.lexicon.summary import LEXICON_TERMS, MOST_NEVER, MOST_TERMS, MOST_VALUES
+from stereotrope.lexicon.summary import LEXICON_TERMS, MOST_NEVER, MOST_TERMS, MOST_VALUES_TOLD
 
 AUDIT = """\
 suite: biasbench
@@ -211,7 +211,7 @@ def test_very_long_captions_and_very_many_terms_stay_bounded(tmp_path):
     rows = [("animal", f"{'y' * 40_000}w{at}x{'z' * 40_000}") for at in range(64)]
     run = make(tmp_path, {"one": rows}, many=many).run(tmp_path / "run")
     (told,) = run.info["lexicons"]
-    assert (len(told["values"]), told["n_values"]) == (MOST_VALUES, 64)
+    assert (len(told["values"]), told["n_values"]) == (MOST_VALUES_TOLD, 64)
     assert len(told["inside"]) == MOST_TERMS
     assert (len(told["never"]), told["n_never"]) == (MOST_NEVER, 200)
     assert max(len(whole(e)) for row in told["inside"] for e in row["examples"]) < 310

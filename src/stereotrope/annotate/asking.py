@@ -21,7 +21,7 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.serving import ModelOptions
 from stereotrope.tables import fingerprint_of
 
-MAX_SIDE = 1024
+MAX_SIDE_SENT = 1024
 """Longest side in pixels at which a picture is sent, unless asked otherwise."""
 Variant = Literal["reversed", "blind"]
 _OURS = ("messages", "model", "n", "stream", "stream_options", "tools")
@@ -94,7 +94,7 @@ class ModelAnnotator(ChatAnnotator):
         *,
         name: str,
         order_seed: int = 0,
-        max_side: int = MAX_SIDE,
+        max_side: int = MAX_SIDE_SENT,
         version: str | None = None,
     ) -> None:
         super().__init__(client, name=name, version=version)
@@ -252,7 +252,7 @@ class ChatOptions(ModelOptions):
         Literal["json_schema", "json_object", "text"] | None,
         BeforeValidator(lambda given: "text" if given is None else given),
     ] = None
-    max_side: int = Field(MAX_SIDE, ge=64)
+    max_side: int = Field(MAX_SIDE_SENT, ge=64)
 
     def asking(self, written: str, context: Context, default: str = "{model}") -> dict[str, Any]:
         """Return what every annotator that asks takes: client, name, picture size and version.

@@ -9,7 +9,7 @@ from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
 from stereotrope.tables import fingerprint_of
 
-WORK_SIDE = 64
+BLANK_SIDE = 64
 """Longer side in pixels; shrinking averages noise away."""
 MAX_SPREAD = 3.0
 """ΔE*ab; a picture is blank when 99% of it lies within this distance of its median colour."""
@@ -32,11 +32,11 @@ class BlankAnnotator(OfflineAnnotator):
     @property
     def fingerprint(self) -> str:
         """Name, version and thresholds."""
-        return fingerprint_of(self.name, self.version, {"thresholds": [WORK_SIDE, MAX_SPREAD, MAX_ODD]})
+        return fingerprint_of(self.name, self.version, {"thresholds": [BLANK_SIDE, MAX_SPREAD, MAX_ODD]})
 
     def process(self, picture: Picture) -> list[Label]:
         """Label one picture."""
-        lab = srgb_to_lab(picture.pixels(WORK_SIDE))
+        lab = srgb_to_lab(picture.pixels(BLANK_SIDE))
         smooth = ndimage.median_filter(lab, size=(3, 3, 1), mode="nearest")
         median = np.median(smooth, axis=(0, 1))
         odd = float((np.linalg.norm(smooth - median, axis=2) > MAX_SPREAD).mean())

@@ -9,7 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from stereotrope.annotate.answers import inert, labels_of
-from stereotrope.annotate.asking import MAX_SIDE, ChatOptions, ModelAnnotator
+from stereotrope.annotate.asking import MAX_SIDE_SENT, ChatOptions, ModelAnnotator
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, Label, image_labels
@@ -42,7 +42,7 @@ class CaptionAnnotator(ModelAnnotator):
     attributes: Attributes = dict.fromkeys([CAPTION])
 
     def __init__(
-        self, client: ChatClient, *, name: str, max_side: int = MAX_SIDE, version: str | None = None
+        self, client: ChatClient, *, name: str, max_side: int = MAX_SIDE_SENT, version: str | None = None
     ) -> None:
         super().__init__(client, name=name, max_side=max_side, version=version)
 

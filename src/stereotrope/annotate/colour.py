@@ -57,7 +57,7 @@ class ColourAnnotator(OfflineAnnotator):
                 *(HUE_SPAN, SHADE_SPAN, GREY_SPAN, NEAR_WHITE, NEAR_BLACK),
             ],
             "least": [MIN_PRODUCT, MIN_BACKGROUND],
-            "foreground": foreground.parameters(),
+            "foreground": foreground.foreground_parameters(),
         }
         return fingerprint_of(self.name, self.version, parameters, palette.read_palette().data)
 

@@ -17,7 +17,7 @@ HASH_COLUMNS, HASH_ROWS = 9, 8
 MAX_DISTANCE = 3
 """Bits by which near duplicates may differ: recompressed and resized copies of a picture differ by 0 to 3
 of 64, other pictures of one prompt by 10 or more (docs/explanation/offline-annotators.md)."""
-FLAT = 2.0
+FLAT_DEVIATION = 2.0
 """Grey levels by which the copy must vary (standard deviation); a flat picture has no hash."""
 
 
@@ -47,14 +47,14 @@ class DuplicatesAnnotator(OfflineAnnotator):
     @property
     def fingerprint(self) -> str:
         """Name, version and thresholds."""
-        parameters = {"size": [HASH_COLUMNS, HASH_ROWS], "flat": FLAT, "distance": MAX_DISTANCE}
+        parameters = {"size": [HASH_COLUMNS, HASH_ROWS], "flat": FLAT_DEVIATION, "distance": MAX_DISTANCE}
         return fingerprint_of(self.name, self.version, parameters)
 
     def process(self, picture: Picture) -> list[Label]:
         """Hash one picture."""
         grey = Image.fromarray(picture.pixels(256)).convert("L")
         small = np.asarray(grey.resize((HASH_COLUMNS, HASH_ROWS), Image.Resampling.BOX), dtype=float)
-        if small.std() < FLAT:
+        if small.std() < FLAT_DEVIATION:
             return [Label("perceptual_hash", None, status="unclear", rationale="hardly any variation")]
         return [Label("perceptual_hash", np.packbits(small[:, 1:] > small[:, :-1]).tobytes().hex())]
 

@@ -31,7 +31,7 @@ SLACK = (0.6, 3.0)
 JPEG. Between them, 1.5 times what most neighbours in the outer ring differ by."""
 EDGE = (3.0, 20.0)
 """Least and greatest path cost (ΔE*ab) that divides product from background."""
-OTHER = (10.0, 25.0)
+OTHER_COLOUR = (10.0, 25.0)
 """Least and greatest distance (ΔE*ab beyond the allowances) from the border's colours, likewise."""
 LIGHTER, DARKER = 8.0, 16.0
 """L* by which background may be lighter or darker than at the border: lamps, shadows."""
@@ -77,7 +77,7 @@ def relief(pixels: NDArray[np.uint8]) -> Relief:
     lab = ndimage.median_filter(srgb_to_lab(pixels), size=(3, 3, 1), mode="nearest")
     common = _border_colours(lab)
     cost, away = _path_cost(lab, common), _colour_cost(lab, common)
-    return Relief(lab, (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER)))
+    return Relief(lab, (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER_COLOUR)))
 
 
 def segment(found: Relief, print_at: Sequence[tuple[slice, slice]] = ()) -> Ground:
@@ -237,14 +237,14 @@ def convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.array(drawn, dtype=bool)
 
 
-def parameters() -> dict[str, object]:
+def foreground_parameters() -> dict[str, object]:
     """Everything that can change a segmentation, for fingerprints."""
     return {
         "version": 1,
         "work_side": WORK_SIDE,
         "slack": SLACK,
         "edge": EDGE,
-        "other": [OTHER, LIGHTER, DARKER],
+        "other": [OTHER_COLOUR, LIGHTER, DARKER],
         "solid": SOLID,
         "ring": [RING, RING_QUANTILE, RING_FACTOR],
         "border_share": BORDER_SHARE,

@@ -19,7 +19,7 @@ MARK = "text_mark"
 WORDS = {"text_presence": "text_words", "background_text_presence": "background_text_words"}
 """Attribute that says whether there is text → attribute of its readings, one label each."""
 
-FEWEST = 5
+FEWEST_READ = 5
 """Pictures that a mark must be read in, and that a level of a factor must have to be asked about it."""
 REACH = (0.08, 0.04)
 """How far, as a share of width and height, the middle of a reading may lie from its mark's."""
@@ -52,11 +52,11 @@ _IMAGE = {*(column.name for column in IMAGES), "text"}
 Boxes = NDArray[np.float64]
 
 
-def parameters() -> dict[str, object]:
+def mark_parameters() -> dict[str, object]:
     """What decides on marks, for a fingerprint."""
     return {
         "marks": [
-            *(FEWEST, REACH, AT_EDGE, TALLEST, CORNER, ALIKE, MOST_COMPARED),
+            *(FEWEST_READ, REACH, AT_EDGE, TALLEST, CORNER, ALIKE, MOST_COMPARED),
             *(LONGEST, SHARES, EVEN, FEW_LEVELS, BY_CHANCE, THING),
         ]
     }
@@ -84,7 +84,7 @@ class _Pictures:
         for at in range(len(next(iter(self.levels.values())))):
             n = Counter(levels[at] for levels in self.levels.values())
             k = Counter(self.levels[image][at] for image in marked)
-            known = [level for level in n if n[level] >= FEWEST]
+            known = [level for level in n if n[level] >= FEWEST_READ]
             if len(known) < 2:
                 continue
             asked = True
@@ -137,7 +137,7 @@ def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     for _, own in sized.group_by(["generator"], maintain_order=True):
         levels = {image: tuple(rest) for image, *rest in own.select("image_id", *factors).iter_rows()}
         things = own[THING].drop_nulls().value_counts() if THING in factors else None
-        alone = things is not None and things.filter(pl.col("count") >= FEWEST).height == 1
+        alone = things is not None and things.filter(pl.col("count") >= FEWEST_READ).height == 1
         pictures = _Pictures(levels, dict(own.select("image_id", "prompt_id").iter_rows()), alone)
         if own["prompt_id"].n_unique() < 2:
             continue
@@ -175,7 +175,7 @@ def _marks(listed: Sequence[_Reading], boxes: Boxes, pictures: _Pictures) -> Ite
     """Members and name of each mark, the most frequent place first."""
     middles = (boxes[:, :2] + boxes[:, 2:]) / 2
     left = list(range(len(listed)))
-    enough = max(FEWEST, min(SHARES.values()) * len(pictures.levels))
+    enough = max(FEWEST_READ, min(SHARES.values()) * len(pictures.levels))
     while left:
         members = _densest(listed, middles, left)
         if len({listed[i].image for i in members}) < enough:
@@ -226,7 +226,7 @@ def _mark(
         if pictures.of_one_thing and not edge:
             continue
         marked = {listed[i].image for i in chosen}
-        often = len(marked) >= max(FEWEST, SHARES[kind] * len(pictures.levels))
+        often = len(marked) >= max(FEWEST_READ, SHARES[kind] * len(pictures.levels))
         if often and pictures.is_spread(marked, EVEN["edge" if edge else "anywhere"]):
             return chosen, Counter(listed[i].words for i in chosen).most_common(1)[0][0]
     return None

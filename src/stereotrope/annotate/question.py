@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 import polars as pl
 from pydantic import AfterValidator, Field
 
-from stereotrope.annotate.asking import MAX_SIDE, ChatOptions, ModelAnnotator, one_line
+from stereotrope.annotate.asking import MAX_SIDE_SENT, ChatOptions, ModelAnnotator, one_line
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.label import Attributes, image_labels
@@ -53,7 +53,7 @@ class QuestionAnnotator(ModelAnnotator):
         attributes: Attributes | None = None,
         subject: str | None = None,
         order_seed: int = 0,
-        max_side: int = MAX_SIDE,
+        max_side: int = MAX_SIDE_SENT,
         version: str | None = None,
         discover: bool = False,
         taxonomies: Mapping[Scope, Taxonomy] | None = None,

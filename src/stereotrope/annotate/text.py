@@ -83,8 +83,8 @@ class TextAnnotator(OfflineAnnotator):
             "rapidocr": metadata.version("rapidocr"),
             "sides": [READ_SIDE, WHOLE_SIDE, PRODUCT_SIDE],
             "counts": [BOX_THRESHOLD, MIN_CONFIDENCE, MIN_CHARACTERS, ON_PRODUCT],
-            "foreground": foreground.parameters(),
-            **marks.parameters(),
+            "foreground": foreground.foreground_parameters(),
+            **marks.mark_parameters(),
         }
         return fingerprint_of(self.name, self.version, parameters)
 

@@ -26,7 +26,7 @@ from stereotrope.tables import factors_of
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
 
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 
 
 class ReadingCheck(Protocol):
@@ -224,8 +224,10 @@ def _suite(spec: AuditSpec, source: Source) -> dict[str, Any]:
         raise source.error(f"suite: {error}", "suite") from None
 
 
-def _created(make: Callable[[Any], Made], items: Sequence[Any], source: Source, key: str) -> tuple[Made, ...]:
-    made: dict[str, Made] = {}
+def _created(
+    make: Callable[[Any], _Made], items: Sequence[Any], source: Source, key: str
+) -> tuple[_Made, ...]:
+    made: dict[str, _Made] = {}
     for index, item in enumerate(items):
         try:
             one = make(item)

@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.calibrate.checks import checks, limit_of
 
 Verdict = Literal["pass", "fail", "insufficient"]
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 
 MOST_NAMED = 6
 """Checks that the sentence of a card names; the card has them all."""
@@ -65,7 +65,7 @@ def judge_card(
     }
 
 
-def _sentence(name: str, fit: bool | None, rows: Sequence[Row]) -> str:
+def _sentence(name: str, fit: bool | None, rows: Sequence[_Row]) -> str:
     if fit:
         return f"{name} is fit for what was checked: all {len(rows)} checks keep to their limits."
     failed, open_ = ([row for row in rows if row["verdict"] == which] for which in ("fail", "insufficient"))
@@ -76,7 +76,7 @@ def _sentence(name: str, fit: bool | None, rows: Sequence[Row]) -> str:
     return f"{name} is neither fit nor unfit by this evidence: {_listed(open_)}; more pictures would tell."
 
 
-def _listed(rows: Sequence[Row]) -> str:
+def _listed(rows: Sequence[_Row]) -> str:
     """The worst attribute of each check."""
     n_of = Counter(row["check"] for row in rows)
     parts = [
@@ -88,13 +88,13 @@ def _listed(rows: Sequence[Row]) -> str:
     return "; ".join(parts)
 
 
-def _badness(row: Row) -> float:
+def _badness(row: _Row) -> float:
     if row["value"] is None:
         return float("inf")
     return float(-row["value"] if limit_of(row["check"])[1] else row["value"])
 
 
-def _part(row: Row, n_attributes: int) -> str:
+def _part(row: _Row, n_attributes: int) -> str:
     check, worst = row["check"], f", the worst of {n_attributes}" if n_attributes > 1 else ""
     about = f"{checks()['limits'][check]['words']} ({row['attribute'].replace('_', ' ')}{worst})"
     if row["value"] is None:

@@ -23,8 +23,8 @@ _LONGEST_LABEL = 28
 _LONGEST_CELL = 48
 _MOST_LEVELS_BESIDE = 3
 
-Row = Mapping[str, Any]
-T = TypeVar("T")
+_Row = Mapping[str, Any]
+_T = TypeVar("_T")
 
 
 def print_scores(
@@ -71,7 +71,7 @@ class _Scores:
 
     measure: str
     title: str
-    rows: list[Row]
+    rows: list[_Row]
     titles: Mapping[str | None, str]
     form: str
     beneath: str
@@ -94,33 +94,33 @@ class _Scores:
             neutral=float(screen["neutral"]) if "neutral" in screen else None,
         )
 
-    def by_definition(self) -> Iterator[tuple[str, list[Row]]]:
+    def by_definition(self) -> Iterator[tuple[str, list[_Row]]]:
         """The rows to print together: one definition at a time, named where there are several."""
         for name, title in self.titles.items():
             which = f" (definition: {terminal(str(name))})" if len(self.titles) > 1 else ""
             yield f"{title}{which}", [row for row in self.rows if row["definition"] == name]
 
-    def strength(self, row: Row) -> float:
+    def strength(self, row: _Row) -> float:
         """How far a score is from what it would read if there were nothing: that value, its floor, or 0."""
         if self.neutral is not None:
             return float(abs(row["value"] - self.neutral))
         return _strength(row)
 
 
-def _complete(rows: Sequence[Row]) -> list[Row]:
+def _complete(rows: Sequence[_Row]) -> list[_Row]:
     """The rows with every column that one of them has, or says its levels are compared in."""
     named = {str(row["contrast"]) for row in rows if row.get("contrast")}
     columns = dict.fromkeys([*ESTIMATE_COLUMNS, *(c for row in rows for c in row), *sorted(named)])
     return [{**columns, **row} for row in rows]
 
 
-def _strength(row: Row) -> float:
+def _strength(row: _Row) -> float:
     """How far a score is from what it would read if there were nothing: its floor, or 0."""
     value = abs(row["value"])
     return float(value - row["floor"] if row["floor"] is not None else value)
 
 
-def _strongest(rows: Iterable[Row], strength: Callable[[Row], float] = _strength) -> list[Row]:
+def _strongest(rows: Iterable[_Row], strength: Callable[[_Row], float] = _strength) -> list[_Row]:
     """Rows by strength; equal ones as they stood, undefined ones last."""
     return sorted(rows, key=lambda row: -math.inf if row["value"] is None else strength(row), reverse=True)
 
@@ -133,11 +133,11 @@ def _table(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
 
 def _print_table(
     title: str,
-    rows: Sequence[Row],
+    rows: Sequence[_Row],
     out: Console,
     *,
     scope: Sequence[str] | None = None,
-    strength: Callable[[Row], float] = _strength,
+    strength: Callable[[_Row], float] = _strength,
 ) -> None:
     """One row a score, the strongest first; means over a factor come last, or first where rows are cut."""
     scope = _scope(rows) if scope is None else scope
@@ -169,7 +169,7 @@ def _print_table(
         print_wrapped(Text(note, style="dim"), out)
 
 
-def _print_undefined(rows: Sequence[Row], out: Console) -> None:
+def _print_undefined(rows: Sequence[_Row], out: Console) -> None:
     """How many rows are not defined, by reason."""
     reasons = Counter(str(row["undefined"] or "no reason given") for row in rows if row["value"] is None)
     if reasons:
@@ -189,7 +189,7 @@ def _ranking(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
                 if row["definition"] == rows[0]["definition"]:
                     key = tuple(_labels(row, scope))
                     said[key] = f"{said.get(key, '')}. {one.title}: {_value(row)}"
-        models: dict[tuple[str, ...], list[Row]] = {}
+        models: dict[tuple[str, ...], list[_Row]] = {}
         for row in rows:
             models.setdefault(tuple(_labels(row, scope)), []).append(row)
         lines = [
@@ -204,7 +204,7 @@ def _ranking(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
     return True
 
 
-def _ranked(rows: Sequence[Row], contrast: str, said: str) -> str:
+def _ranked(rows: Sequence[_Row], contrast: str, said: str) -> str:
     known = [r for r in rows if r["value"] is not None]
     known.sort(key=lambda r: (r["value"], str(r.get(contrast))))
     text = ", ".join(f"{_label(r.get(contrast), contrast)} {_rank(r)}" for r in known) or _undefined(rows[0])
@@ -214,7 +214,7 @@ def _ranked(rows: Sequence[Row], contrast: str, said: str) -> str:
     return text + said + (f". Too few rankings for intervals: {rows[0]['n']}" if few else "")
 
 
-def _first(lines: Sequence[T]) -> Sequence[T]:
+def _first(lines: Sequence[_T]) -> Sequence[_T]:
     return lines if len(lines) <= MOST_SCORES + 1 else lines[:MOST_SCORES]
 
 
@@ -231,7 +231,7 @@ def _beside(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
         if not scope or not 2 <= len(levels) <= _MOST_LEVELS_BESIDE:
             _print_table(title, rows, out, strength=scores.strength)
             continue
-        cells: dict[tuple[str, ...], dict[str, Row]] = {}
+        cells: dict[tuple[str, ...], dict[str, _Row]] = {}
         for row in _strongest(rows, scores.strength):
             cells.setdefault(tuple(_labels(row, scope)), {})[str(row.get(last))] = row
         percent = round(100 * (rows[0]["level"] or 0.95))
@@ -292,7 +292,7 @@ _FORMS: Mapping[str, Callable[[_Scores, Sequence[_Scores], Console], bool]] = {
 """Forms of a measure on this screen that its words can name; else it is a table."""
 
 
-def _scope(rows: Sequence[Row]) -> list[str]:
+def _scope(rows: Sequence[_Row]) -> list[str]:
     """Columns that tell the rows apart: factors, and attribute and category where they vary."""
     present = dict.fromkeys(c for r in rows for c in r if c not in ESTIMATE_COLUMNS)
     if len(rows) == 1:
@@ -301,12 +301,12 @@ def _scope(rows: Sequence[Row]) -> list[str]:
     return [c for c in present if len({r.get(c) for r in rows}) > 1]
 
 
-def _averaged(row: Row, scope: Sequence[str]) -> str | None:
+def _averaged(row: _Row, scope: Sequence[str]) -> str | None:
     """The factor that a mean was taken over."""
     return next((c for c in scope if c == row.get("aggregate") and row.get(c) is None), None)
 
 
-def _labels(row: Row, scope: Sequence[str]) -> list[str]:
+def _labels(row: _Row, scope: Sequence[str]) -> list[str]:
     mean = _averaged(row, scope)
     return [f"mean of {row['n']}" if c == mean else _label(row.get(c), c) for c in scope]
 
@@ -319,23 +319,23 @@ def _label(value: Any, column: str) -> str:
     return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
 
 
-def _value(row: Row) -> str:
+def _value(row: _Row) -> str:
     if row["value"] is None:
         return _undefined(row)
     return interval(row["value"], row.get("low"), row.get("high"), row.get("n"))
 
 
-def _rank(row: Row) -> str:
+def _rank(row: _Row) -> str:
     ends = (row["value"], row.get("low"), row.get("high"))
     places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
     return interval(*ends, places=places)
 
 
-def _undefined(row: Row) -> str:
+def _undefined(row: _Row) -> str:
     return f"not defined: {terminal(str(row.get('undefined') or 'no reason given'))}"
 
 
-def _value_head(rows: Sequence[Row]) -> str:
+def _value_head(rows: Sequence[_Row]) -> str:
     level = next((r["level"] for r in rows if r["level"] is not None), 0.95)
     return f"value [{round(100 * level)}% interval]"
 

@@ -46,7 +46,7 @@ EXAMPLES = {
 }
 _LISTED = 5
 _TRIED = 200
-MISSING = "file is missing"
+FILE_MISSING = "file is missing"
 NOT_AT_HAND = "picture is not at hand"
 """Reason of an image whose picture is absent, and known to be."""
 
@@ -231,7 +231,7 @@ class FolderGenerator(Generator):
             source, _ = self._index.locate(source)
             return source, hashlib.sha256(self._index.read(source)).hexdigest(), False
         except PictureError as error:  # its request is kept, and `process` says the reason
-            return source, None, self._allowed and error.reason == MISSING
+            return source, None, self._allowed and error.reason == FILE_MISSING
         except PictureUnavailable:
             return source, None, False
 

@@ -25,7 +25,7 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import Options, options_of, shorten
 from stereotrope.plugins import Registry
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Made = TypeVar("Made")
 Chosen = TypeVar("Chosen", bound=Options)
 Makes = Callable[[Chosen, "Context"], Made]
@@ -40,26 +40,26 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Entry(Generic[T]):
+class Entry(Generic[_T]):
     """One thing that can be written: ``make`` gets its options, checked, and makes what it stands for."""
 
     name: str
     summary: str
     options: type[Options]
-    make: Callable[[Any, Context], T]
+    make: Callable[[Any, Context], _T]
     example: str
     """How it is written; a message on a mistake ends in it."""
 
 
-def entries_of(registry: Registry[Entry[T]]) -> Callable[..., Callable[[Makes[Any, T]], Makes[Any, T]]]:
+def entries_of(registry: Registry[Entry[_T]]) -> Callable[..., Callable[[Makes[Any, _T]], Makes[Any, _T]]]:
     """Return the decorator of a registry."""
 
     def register(
         options: type[Chosen], *, summary: str, example: str
-    ) -> Callable[[Makes[Chosen, T]], Makes[Chosen, T]]:
+    ) -> Callable[[Makes[Chosen, _T]], Makes[Chosen, _T]]:
         """Register a function as the entry of its name; keywords as of :class:`Entry`."""
 
-        def registered(make: Makes[Chosen, T]) -> Makes[Chosen, T]:
+        def registered(make: Makes[Chosen, _T]) -> Makes[Chosen, _T]:
             name: str = make.__name__
             registry.add(name, Entry(name, summary, options, make, example))
             return make
@@ -70,8 +70,8 @@ def entries_of(registry: Registry[Entry[T]]) -> Callable[..., Callable[[Makes[An
 
 
 def read_entry(
-    item: str | Mapping[str, Any], registry: Mapping[str, Entry[T]], what: str, *, model: str
-) -> tuple[Entry[T], Options]:
+    item: str | Mapping[str, Any], registry: Mapping[str, Entry[_T]], what: str, *, model: str
+) -> tuple[Entry[_T], Options]:
     """Return the entry that an item of a list names, and its options.
 
     item: A bare name, a bare ``provider:model``, or a mapping.

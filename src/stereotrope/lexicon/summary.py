@@ -13,7 +13,7 @@ from stereotrope.lexicon.parts import THINGS
 from stereotrope.lexicon.read import built_in_lexicons, read_lexicon
 from stereotrope.tables import CAPTION, TEXT, UNKNOWN, WHOLE, Column, polars_types
 
-MOST_VALUES = 60
+MOST_VALUES_TOLD = 60
 """Values of a lexicon's attributes that ``run.json`` names, the most doubtful first."""
 MOST_TERMS = 12
 """Terms of each kind of doubt that it names, with their captions."""
@@ -147,7 +147,7 @@ class _Told:
             "n_hits": int(terms["n_hits"].sum()),
             "n_values": len(values),
             **_totals(self.audit.labels),
-            "values": values[:MOST_VALUES],
+            "values": values[:MOST_VALUES_TOLD],
             "inside": self._terms(~_STARRED, _INSIDE, "inside_words", "_inside"),
             "before_nouns": self._terms(~_OF_THINGS, pl.col("n_noun"), "nouns", "_noun"),
             "starred": self._terms(_STARRED, _INSIDE, "inside_words", "_inside"),

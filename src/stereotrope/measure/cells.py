@@ -29,7 +29,7 @@ _DISCOVERED_FOR = ("generator", "object")
 """Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
 
 Key = tuple[str | None, ...]
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -180,7 +180,7 @@ def categories(cells: Collection[Cell]) -> dict[str, list[str]]:
     return {name: sorted(total, key=lambda v: (-total[v], v)) for name, total in totals.items()}
 
 
-def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
+def reference_of(key: Key, references: Mapping[Key, _T]) -> _T | None:
     """The reference of a cell: same levels, or a null level that stands for every level of its factor.
 
     A baseline without a phrasing is so the baseline of every phrasing. A reference with more levels in

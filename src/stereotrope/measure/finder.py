@@ -90,13 +90,13 @@ class Finder:
 FINDERS: Registry[Finder] = Registry("finders", "stereotrope.measure", always=True)
 """Every finder by its name."""
 
-Function = TypeVar("Function", bound=Callable[["RunEvidence"], Iterable[Candidate]])
+_Function = TypeVar("_Function", bound=Callable[["RunEvidence"], Iterable[Candidate]])
 
 
-def finder(*kinds: str, place: int, compares: tuple[str, ...] = ()) -> Callable[[Function], Function]:
+def finder(*kinds: str, place: int, compares: tuple[str, ...] = ()) -> Callable[[_Function], _Function]:
     """Register a function as the finder of its name."""
 
-    def registered(function: Function) -> Function:
+    def registered(function: _Function) -> _Function:
         FINDERS.add(function.__name__, Finder(function.__name__, function, kinds, place, compares))
         return function
 

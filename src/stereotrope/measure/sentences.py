@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from stereotrope.stats import wilson
 
-LONGEST = 80
+LONGEST_QUOTED = 80
 """Characters of foreign text that a sentence takes over."""
 
 _PERCEIVED = frozenset({"age", "ethnicity", "gender", "person", "race", "sex", "skin"})
@@ -22,7 +22,7 @@ def clean(text: str) -> str:
     """Foreign text as plain words: no control or direction characters, one line, at most 80 characters."""
     plain = "".join(c if unicodedata.category(c)[0] not in "CZ" else " " for c in text)
     words = " ".join(plain.split())
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return words if len(words) <= LONGEST_QUOTED else words[: LONGEST_QUOTED - 1] + "…"
 
 
 def quoted(text: str) -> str:

@@ -30,7 +30,7 @@ def _prompts(value: Any) -> Any:
     )
 
 
-Groups = Annotated[list[str] | dict[str, str], BeforeValidator(_groups)]
+GroupLevels = Annotated[list[str] | dict[str, str], BeforeValidator(_groups)]
 Suffixes = Annotated[list[str] | dict[str, str], BeforeValidator(_suffixes)]
 
 
@@ -45,7 +45,7 @@ class DesignSpec(Options):
     """The design, annotators and measures of an audit or a suite."""
 
     objects: Texts | None = Field(None, description="what is drawn")
-    dimensions: dict[Text, Groups] | None = Field(
+    dimensions: dict[Text, GroupLevels] | None = Field(
         None, min_length=1, description="dimension: groups that a prompt names"
     )
     templates: TemplatesSpec | None = Field(None, description="wording of baseline and cue")

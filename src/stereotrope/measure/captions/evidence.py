@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.measure.finder import scope_of
 
-Scope = Mapping[str, str]
+Levels = Mapping[str, str]
 
 
 class CaptionEvidence:
@@ -29,24 +29,24 @@ class CaptionEvidence:
             groups = self._groups.setdefault((scope_key(scope_of(row)), row["attribute"]), {})
             groups.setdefault(row["category"], round(row["value"] * row["n"]))
 
-    def groups(self, attribute: str, scope: Scope) -> dict[str, int]:
+    def groups(self, attribute: str, scope: Levels) -> dict[str, int]:
         """Captions of each group of an attribute, ``unknown`` among them."""
         if known := self._groups.get((scope_key(scope), attribute)):
             return known
         counted = Counter(self._cell(attribute, scope)[attribute].drop_nulls().to_list())
         return dict(sorted(counted.items()))
 
-    def most_frequent(self, name: str, scope: Scope) -> list[tuple[str, int]]:
+    def most_frequent(self, name: str, scope: Levels) -> list[tuple[str, int]]:
         """Elements of a list with the captions that have them, the most frequent first."""
         counted = Counter(e for found in self._cell(name, scope)[name].to_list() for e in set(found or ()))
         return sorted(counted.items(), key=lambda item: (-item[1], item[0]))
 
-    def pictures(self, name: str, scope: Scope, which: pl.Expr) -> list[str]:
+    def pictures(self, name: str, scope: Levels, which: pl.Expr) -> list[str]:
         """Pictures of a cell for whose captions an expression over an attribute or list holds."""
         cell = self._cell(name, scope)
         return [str(image) for image in cell.filter(which)["image_id"]] if cell.height else []
 
-    def _cell(self, name: str, scope: Scope) -> pl.DataFrame:
+    def _cell(self, name: str, scope: Levels) -> pl.DataFrame:
         """The cell of the first frame that has an attribute or list; without a row where none has."""
         for frame in self._frames:
             if name in frame.columns:
@@ -57,6 +57,6 @@ class CaptionEvidence:
         return pl.DataFrame(schema={name: pl.Null})
 
 
-def scope_key(scope: Scope) -> str:
+def scope_key(scope: Levels) -> str:
     """A cell, to be compared with others."""
     return str(sorted(scope.items()))

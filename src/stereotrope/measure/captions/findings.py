@@ -12,14 +12,14 @@ import polars as pl
 
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.composite import BARE, OCCLUDED
-from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, scope_key
+from stereotrope.measure.captions.evidence import CaptionEvidence, Levels, scope_key
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATE_COLUMNS, UNKNOWN, plain_scores, warnings_of
 
-ONE_GROUP = 0.80
+ONE_GROUP_SHARE = 0.80
 """Share that the lower end must exceed where captions have one group: four in five leave the others together
 one in five. A choice of ours."""
 
@@ -135,7 +135,7 @@ def _varied(found: Sequence[Candidate]) -> list[Candidate]:
     return sorted(weighed, key=lambda f: (-f.effect, _KINDS.index(f.kind)))
 
 
-def _without_model(scope: Scope) -> Scope:
+def _without_model(scope: Levels) -> Levels:
     return {name: level for name, level in scope.items() if name != "generator"}
 
 
@@ -148,7 +148,7 @@ class _Said:
     rows: pl.DataFrame
     level: float
 
-    def _of(self, *measures: str, above: float | None = None) -> Iterator[tuple[dict[str, Any], Scope]]:
+    def _of(self, *measures: str, above: float | None = None) -> Iterator[tuple[dict[str, Any], Levels]]:
         """Rows of measures with their cell; only those whose interval lies ``above`` a threshold."""
         rows = self.rows.filter(pl.col("measure").is_in(measures))
         if above is not None:
@@ -156,12 +156,12 @@ class _Said:
         for row in rows.iter_rows(named=True):
             yield row, scope_of(row)
 
-    def _naming(self, attribute: str, scope: Scope, groups: Iterable[str]) -> list[str]:
+    def _naming(self, attribute: str, scope: Levels, groups: Iterable[str]) -> list[str]:
         """Pictures whose caption has one of the groups."""
         return self.evidence.pictures(attribute, scope, pl.col(attribute).is_in(list(groups)))
 
     def one_group(self) -> Iterator[Candidate]:
-        for row, scope in self._of("representation_parity", above=ONE_GROUP):
+        for row, scope in self._of("representation_parity", above=ONE_GROUP_SHARE):
             attribute, group = row["attribute"], row["category"]
             if group != UNKNOWN:
                 sentence = self.wording.one_group(row, scope, self.evidence.groups(attribute, scope))
@@ -186,7 +186,7 @@ class _Said:
             shown = self._naming(gap.attribute, scope, gap.first[0])
             yield Candidate("group_gap", scope, gap.attribute, gap.low, "signed_parity", sentence, shown)
 
-    def _gap(self, row: Mapping[str, Any], scope: Scope) -> Gap | None:
+    def _gap(self, row: Mapping[str, Any], scope: Levels) -> Gap | None:
         """The two sides of a parity, the one named more often first; None where nobody is named."""
         counts = self.evidence.groups(row["attribute"], scope)
         named = sorted((g for g in counts if g != UNKNOWN), key=lambda g: (-counts[g], g))
@@ -244,7 +244,7 @@ class _Said:
                 largest[key] = (size, told)
         yield from (finding for _, finding in largest.values())
 
-    def _side(self, row: Mapping[str, Any], scope: Scope) -> Side:
+    def _side(self, row: Mapping[str, Any], scope: Levels) -> Side:
         """The captions of a cell that name the first of two sides, and those that name either."""
         counts = self.evidence.groups(row["attribute"], scope)
         groups, against = _sides(row)

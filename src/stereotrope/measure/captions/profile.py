@@ -10,6 +10,7 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions.groups import read_elements
+from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting
@@ -17,8 +18,6 @@ from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
 from stereotrope.stats.arrays import Floats, mid_ranks
 from stereotrope.tables import ESTIMATE_COLUMNS, plain_scores, warnings_of
-
-Row = dict[str, Any]
 
 COMPOSITES = ("cbs", "contextual_diversity")
 """Measures whose rows a profile is made of."""
@@ -28,8 +27,8 @@ RADAR_RANKS = ("radar_rank", "radar_rank_orders")
 
 AREAS = ("radar_area", "radar_area_any_order", *RADAR_RANKS)
 
-NO_SCORE = "no composite score"
-FEWEST = 3
+NO_COMPOSITE = "no composite score"
+FEWEST_AXES = 3
 """Prompts with a composite score from which a suite draws a profile."""
 FEW_PROMPTS = "fewer than three prompts span no polygon"
 ALONE = "a single model has no rank"
@@ -69,7 +68,7 @@ def _readers(calls: Calls) -> list[Any]:
 def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> bool:
     """Whether composites of three prompts or more are asked for: fewer span no polygon."""
     declared = [item for reader in _readers(calls) for item in reader.declared.items()]
-    return len({name for name, prompt in declared if prompt.attribute is not None}) >= FEWEST
+    return len({name for name, prompt in declared if prompt.attribute is not None}) >= FEWEST_AXES
 
 
 def _computed(call: MeasureCall, estimates: pl.DataFrame) -> pl.DataFrame:
@@ -173,7 +172,7 @@ def profile(
     named = _axes(frame[prompt].unique(maintain_order=True).to_list(), axes, prompt)
     places = pl.DataFrame({prompt: named}, schema_overrides={prompt: frame.schema[prompt]})
     cells = frame.partition_by(others, as_dict=True, maintain_order=True) if others else {(): frame}
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     for key, cell in cells.items():
         scope = dict(zip(others, key, strict=True)) | {"definition": frame["definition"][0]}
         models = [
@@ -225,7 +224,7 @@ def _axes(there: list[str], axes: Sequence[str] | None, prompt: str) -> list[str
 class _Profile:
     """The composites of one model, a row an axis, and rows of estimates made from them."""
 
-    def __init__(self, scope: Row, axes: Sequence[str], found: pl.DataFrame) -> None:
+    def __init__(self, scope: ScoreRow, axes: Sequence[str], found: pl.DataFrame) -> None:
         self.axes = axes
         self.x, self.low, self.high = (
             found[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("value", "low", "high")
@@ -237,20 +236,20 @@ class _Profile:
         self.shared = {
             **scope,
             "n": len(axes) - self.left,
-            "excluded": {NO_SCORE: self.left},
+            "excluded": {NO_COMPOSITE: self.left},
             "flags": {"small_n": few},
         }
 
-    def scored(self, measure: str, value: float, method: str, **ends: float) -> Row:
+    def scored(self, measure: str, value: float, method: str, **ends: float) -> ScoreRow:
         where = "Table 6" if measure == "composite_mean" else "Figure 10, eq. 28"
         row = {**self.shared, "measure": measure, "source": f"T2I-BiasBench, {where}", "method": method}
         return {**row, "value": value, "level": self.level, **ends}
 
-    def undefined(self, measures: Sequence[str], reason: str) -> list[Row]:
+    def undefined(self, measures: Sequence[str], reason: str) -> list[ScoreRow]:
         none = {"level": None, "method": None, "undefined": reason}
         return [self.scored(name, np.nan, "") | none for name in measures]
 
-    def weighed(self, measure: str, linear: Floats, weights: Floats, method: str) -> Row:
+    def weighed(self, measure: str, linear: Floats, weights: Floats, method: str) -> ScoreRow:
         """The row of a weighted sum of the composites and of products of two."""
         value = float(linear @ self.x + pairwise_score(weights, self.x))
         if self.level is None or np.isnan([*self.low, *self.high]).any():
@@ -262,21 +261,21 @@ class _Profile:
         return self.scored(measure, value, f"{method}; interval: square-and-add of the prompts'", **ends)
 
 
-def _ranked(models: Sequence[_Profile], seed: int) -> list[Row]:
+def _ranked(models: Sequence[_Profile], seed: int) -> list[ScoreRow]:
     """The rows of all models of one cell."""
     axes = models[0].axes
     m, listed = len(axes), ", ".join(axes)
     whole = [one for one in models if not one.left]
-    ranks = _ranks(whole, seed) if m >= FEWEST and len(whole) > 1 else {}
-    rows: list[Row] = []
+    ranks = _ranks(whole, seed) if m >= FEWEST_AXES and len(whole) > 1 else {}
+    rows: list[ScoreRow] = []
     for one in models:
         if one.left:
-            reason = f"{NO_SCORE} of {one.left} of {m} prompts"
+            reason = f"{NO_COMPOSITE} of {one.left} of {m} prompts"
             rows += one.undefined(("composite_mean", *AREAS), reason)
             continue
         none = np.zeros(m)
         rows.append(one.weighed("composite_mean", none + 1.0 / m, np.zeros((m, m)), f"mean of {listed}"))
-        if m < FEWEST:
+        if m < FEWEST_AXES:
             rows += one.undefined(AREAS, FEW_PROMPTS)
             continue
         rows.append(one.weighed("radar_area", none, radar_weights(m), f"axes: {listed}"))

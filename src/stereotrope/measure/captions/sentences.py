@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.captions.evidence import Scope
+from stereotrope.measure.captions.evidence import Levels
 from stereotrope.measure.sentences import Counted, clean, q_text, quoted, span, two_decimals
 from stereotrope.stats import wilson
 from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
@@ -50,7 +50,7 @@ class Side:
 
     attribute: str
     groups: tuple[str, ...]
-    scope: Scope
+    scope: Levels
     k: int
     n: int
     either: int
@@ -68,7 +68,7 @@ class CaptionWording:
         factors = [name for name in rows.columns if name not in ESTIMATE_COLUMNS]
         self.shown = [name for name in factors if rows[name].drop_nulls().n_unique() > 1]
 
-    def one_group(self, row: Mapping[str, Any], scope: Scope, groups: Mapping[str, int]) -> str:
+    def one_group(self, row: Mapping[str, Any], scope: Levels, groups: Mapping[str, int]) -> str:
         """Nearly all captions have one group."""
         what = f"{_words(row['attribute'])} {quoted(row['category'])}"
         text = f"{self._lead(scope)} call the {what} in {_share(row)}"
@@ -80,7 +80,7 @@ class CaptionWording:
             text += " and name no other"
         return f"{text}."
 
-    def gap(self, gap: Gap, scope: Scope) -> str:
+    def gap(self, gap: Gap, scope: Levels) -> str:
         """One side is named more often than the other."""
         (of, k), (against, less) = gap.first, gap.second
         other = "any other" if gap.together else _either(against)
@@ -108,7 +108,7 @@ class CaptionWording:
             f"{less.either}."
         )
 
-    def association(self, row: Mapping[str, Any], scope: Scope, terms: Sequence[tuple[str, int]]) -> str:
+    def association(self, row: Mapping[str, Any], scope: Levels, terms: Sequence[tuple[str, int]]) -> str:
         """Stereotype terms outnumber diversity terms."""
         of = row["denominator"]
         what = two_decimals(row["value"]) if of is None else f"{row['numerator']} of {of}"
@@ -118,17 +118,17 @@ class CaptionWording:
             f"{things} are on the list of stereotypes{_most(terms)}, over {row['n']} captions."
         )
 
-    def out_of_place(self, row: Mapping[str, Any], scope: Scope, terms: Sequence[tuple[str, int]]) -> str:
+    def out_of_place(self, row: Mapping[str, Any], scope: Levels, terms: Sequence[tuple[str, int]]) -> str:
         """Captions hold what the prompt does not call for."""
         what = "what the prompt does not call for"
         return f"{self._lead(scope)} mention {what} in {_share(row)}{_most(terms)}."
 
-    def omission(self, row: Mapping[str, Any], scope: Scope) -> str:
+    def omission(self, row: Mapping[str, Any], scope: Levels) -> str:
         """An element that captions lack."""
         what = f"{quoted(row['category'])}, {_LISTS[row['measure']]},"
         return f"{self._lead(scope)} do not mention {what} in {_share(row)}."
 
-    def composite(self, row: Mapping[str, Any], scope: Scope, groups: Mapping[str, int], edge: float) -> str:
+    def composite(self, row: Mapping[str, Any], scope: Levels, groups: Mapping[str, int], edge: float) -> str:
         """A composite in the highest band."""
         text = (
             f"{self._lead(scope)} score {two_decimals(row['value'])}{span(row['low'], row['high'])} on "
@@ -141,7 +141,7 @@ class CaptionWording:
         return f"{text}."
 
     def occlusion(
-        self, attribute: str, scope: Scope, counted: Sequence[Counted], ends: tuple[float, float]
+        self, attribute: str, scope: Levels, counted: Sequence[Counted], ends: tuple[float, float]
     ) -> str:
         """Whether covers have to do with captions that name no group."""
         hidden, bare = counted
@@ -153,7 +153,7 @@ class CaptionWording:
             f"{two_decimals(size)}{span(*ends)}: covers {verdict}."
         )
 
-    def _lead(self, scope: Scope) -> str:
+    def _lead(self, scope: Levels) -> str:
         """“For “doctor”, captions of pictures by sd15”, and every other factor that varies."""
         rest = [
             f"{clean(f)} {quoted(scope[f])}"

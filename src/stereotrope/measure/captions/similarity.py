@@ -25,7 +25,7 @@ from stereotrope.measure.captions.rows import (
     without_pseudo,
 )
 from stereotrope.measure.captions.terms import NO_KEYWORD, OTHER_SCRIPT
-from stereotrope.measure.captions.words import is_spaced, readable, released_words, words
+from stereotrope.measure.captions.words import is_spaced, readable, released_words, words_in
 from stereotrope.stats import (
     ScoreOfSums,
     jackknife_interval,
@@ -81,7 +81,7 @@ class Compared:
 
 
 @lru_cache(maxsize=1)
-def compare(cell: Captions, text: str | None) -> Compared:
+def compare_texts(cell: Captions, text: str | None) -> Compared:
     """Weigh the words of a cell's captions, those of the prompt among them where it is given.
 
     Measures that are computed one after the other share what was compared last.
@@ -90,7 +90,7 @@ def compare(cell: Captions, text: str | None) -> Compared:
     kept: list[int] = []
     documents: list[list[str]] = []
     for place, caption in enumerate(cell.texts):
-        found = words(caption)
+        found = words_in(caption)
         if not is_spaced(caption):
             excluded[UNSPACED] += 1
         elif not found:
@@ -101,7 +101,7 @@ def compare(cell: Captions, text: str | None) -> Compared:
     rows = np.asarray(kept, np.int64)
     if text is None:
         return Compared(tfidf(documents), rows, np.zeros(len(rows)), excluded)
-    asked = words(text)
+    asked = words_in(text)
     vectors = tfidf([*documents, asked])
     cosines = (vectors[:-1] @ vectors[-1:].T).toarray()[:, 0] if asked else np.zeros(len(rows))
     return Compared(vectors[:-1], rows, cosines, excluded)
@@ -172,7 +172,7 @@ def vendi(cell: Captions, *, text: str | None = None) -> list[ScoreRow]:
     """
     if cell.released:
         return [_released_row(cell)]
-    compared = compare(cell, text)
+    compared = compare_texts(cell, text)
     n = len(compared.rows)
     row = base_row(cell, n, compared.excluded)
     normalised = {**row, "measure": "vendi_normalised"}
@@ -311,7 +311,7 @@ def alignment_score(
     if cell.released:
         values = cell.hits(column, keywords) / len(keywords)
     else:
-        compared = compare(cell, text)
+        compared = compare_texts(cell, text)
         values, usable = np.zeros(cell.n), np.zeros(cell.n)
         values[compared.rows], usable[compared.rows] = compared.cosines, 1.0
         excluded[NO_WORD] = int((could * (1.0 - usable)).sum())

@@ -16,7 +16,7 @@ _UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "M
 _RELEASED_SPACES = str.maketrans("/-;", "   ")
 
 
-def words(text: str) -> list[str]:
+def words_in(text: str) -> list[str]:
     """Words of a text: case-folded runs of two or more letters, digits, marks and underscores.
 
     In scripts without marks these are the words of scikit-learn's default pattern. Combining marks are

@@ -10,7 +10,7 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence.coded import code_labels
-from stereotrope.measure.divergence.rows import Comparison, Resampling, compare
+from stereotrope.measure.divergence.rows import Comparison, Resampling, compare_groups
 from stereotrope.measure.divergence.scores import with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.tables import ALL_ATTRIBUTES
@@ -135,6 +135,6 @@ def bds(
                 "source": "SODA, eq. 1; Lin 1991, eq. 4.1",
             }
             comparison = Comparison((images, reference), scope.attributes, reference=True)
-            rows += [row | numbers for numbers in compare(coded, comparison, how)]
+            rows += [row | numbers for numbers in compare_groups(coded, comparison, how)]
     estimates = estimate_frame(rows, factors=(*factors, group))
     return with_q_values(estimates, pl.col("attribute") == ALL_ATTRIBUTES)

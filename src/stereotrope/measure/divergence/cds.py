@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence.coded import code_labels
-from stereotrope.measure.divergence.rows import Comparison, Resampling, compare
+from stereotrope.measure.divergence.rows import Comparison, Resampling, compare_groups
 from stereotrope.measure.divergence.scores import with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.tables import ALL_ATTRIBUTES
@@ -123,7 +123,7 @@ def cds(
                 "contrast": group,
                 "source": "SODA, eq. 2; Lin 1991, eq. 4.1",
             }
-            rows += [row | numbers for numbers in compare(coded, comparison, how)]
+            rows += [row | numbers for numbers in compare_groups(coded, comparison, how)]
     estimates = estimate_frame(rows, factors=(*factors, group) if pairs else factors)
     families = (pl.col("attribute") == ALL_ATTRIBUTES, pl.col("reference").is_null())
     return with_q_values(estimates, *families)

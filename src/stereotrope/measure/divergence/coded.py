@@ -22,7 +22,7 @@ Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Scope:
+class CodedScope:
     """One combination of levels, with the images of each group in it.
 
     groups: group → rows of :class:`CodedLabels`, in the order of the image ids.
@@ -57,7 +57,7 @@ class CodedLabels:
     why: Codes
     prompts: Codes
 
-    def scopes(self, *, baseline: str | None = None) -> Iterator[Scope]:
+    def scopes(self, *, baseline: str | None = None) -> Iterator[CodedScope]:
         """Scopes in the order of their levels.
 
         With a baseline, its images are those of the same levels, or else those whose factors are null
@@ -87,7 +87,7 @@ class CodedLabels:
                 groups[baseline] = none if found is None else found
             images = np.concatenate(list(groups.values()))
             seen = ((self.codes[images] >= 0) | (self.why[images] >= 0)).any(axis=0)
-            yield Scope(levels, groups, np.flatnonzero(seen))
+            yield CodedScope(levels, groups, np.flatnonzero(seen))
 
     def labelled(self, rows: Ints, columns: Ints) -> NDArray[np.bool_]:
         """Whether these images have a usable label of these attributes, shape (n_rows, n_columns)."""

@@ -15,10 +15,10 @@ from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import fisher_z, normal_quantile, pearson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 
-FEWEST = 4
+FEWEST_SCORES = 4
 """Points below which Fisher's interval does not exist."""
 
-FEW_POINTS = f"fewer than {FEWEST} scores known from both"
+FEW_POINTS = f"fewer than {FEWEST_SCORES} scores known from both"
 NO_VARIANCE = "the scores of one do not vary"
 
 
@@ -135,7 +135,7 @@ def _correlation(part: pl.DataFrame, score: str, level: float) -> Mapping[str, A
     x, y = (part[side].fill_null(np.nan).to_numpy() for side in ("_score", "_score_of_other"))
     n = int((~np.isnan(x + y)).sum())
     row = {"n": n, "excluded": {"without a score from both": len(x) - n}}
-    if n < FEWEST:
+    if n < FEWEST_SCORES:
         return {**row, "undefined": FEW_POINTS}
     r = pearson(x, y)
     if np.isnan(r):

@@ -91,7 +91,7 @@ class Comparison:
     reference: bool
 
 
-def compare(coded: CodedLabels, comparison: Comparison, how: Resampling) -> list[dict[str, Any]]:
+def compare_groups(coded: CodedLabels, comparison: Comparison, how: Resampling) -> list[dict[str, Any]]:
     """Rows of one comparison: the mean over attributes, then each attribute.
 
     An attribute enters where at least two groups have a usable label of it; the mean leaves out the

@@ -12,7 +12,7 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Key
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
-from stereotrope.measure.divergence.coded import CodedLabels, Codes, Ints, Scope, code_labels
+from stereotrope.measure.divergence.coded import CodedLabels, CodedScope, Codes, Ints, code_labels
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
 from stereotrope.measure.tidy import estimate_frame, factor_names
@@ -179,7 +179,7 @@ def _pools(coded: CodedLabels, over: Sequence[str]) -> tuple[tuple[str, ...], di
 
 
 def _condition(
-    coded: CodedLabels, scope: Scope, images: Ints, levels: Mapping[str, str | None], how: _How
+    coded: CodedLabels, scope: CodedScope, images: Ints, levels: Mapping[str, str | None], how: _How
 ) -> list[dict[str, Any]]:
     """Rows of one condition: the mean over attributes, then each attribute."""
     columns = scope.attributes

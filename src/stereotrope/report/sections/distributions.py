@@ -23,7 +23,7 @@ from stereotrope.shipped import shipped
 _MOST_SHOWN, _FEW_SHOWN = 12, 8
 """Distributions up to which all are shown, and how many are shown where there are more."""
 
-OTHER = "other values"
+_OTHER = "other values"
 _NEUTRAL = ("absent", "no", "none")
 _SHARES = "representation_parity"
 _UNKNOWN = "unknown"
@@ -214,9 +214,9 @@ def _counted(
 
 def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
     """Counts in the order of the styles, values without one as :data:`OTHER`; values not seen left out."""
-    merged = {value: counts[value] for value in styles if counts[value] and value != OTHER}
-    rest = sum(n for value, n in counts.items() if value not in styles or value == OTHER)
-    return {**merged, OTHER: rest} if rest else merged
+    merged = {value: counts[value] for value in styles if counts[value] and value != _OTHER}
+    rest = sum(n for value, n in counts.items() if value not in styles or value == _OTHER)
+    return {**merged, _OTHER: rest} if rest else merged
 
 
 def _is_colour(column: str) -> bool:
@@ -237,7 +237,7 @@ def _styles(
 ) -> dict[str, tuple[str, str | None]]:
     """Value → (CSS class, actual colour): ``declared`` groups, then by frequency; rare values get none."""
     most = _MOST_COLOURS if _is_colour(column) else _MOST_VALUES
-    kept = [v for v, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:most] if v != OTHER]
+    kept = [v for v, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:most] if v != _OTHER]
     kept.sort(key=lambda v: declared.index(v) if v in declared else len(declared))
     order = [1, 2, 4, 6] if any(word in column for word in _GENDER) else list(range(1, len(PALETTE) + 1))
     own = {value: at for at, value in enumerate(declared, start=1)}
@@ -257,7 +257,7 @@ def _styles(
             taken += 1
     if _UNKNOWN in styles:
         styles[_UNKNOWN] = styles.pop(_UNKNOWN)
-    return {**styles, OTHER: ("g-other", None)}
+    return {**styles, _OTHER: ("g-other", None)}
 
 
 def _strip(

@@ -30,7 +30,7 @@ _GLUED = "set off only by case or a digit, so that this matching does not see th
 _FORMS = "plurals, -ed, words run together and compounds count as the term"
 _LEFT = "they hold the letters of a term of a list and do not count as it"
 
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 
 
 class _Entry(NamedTuple):
@@ -159,7 +159,7 @@ def _of_words(terms: pl.DataFrame, n: str, words: str, title: str, meaning: str,
     out.print()
 
 
-def _several(row: Row) -> _Entry:
+def _several(row: _Row) -> _Entry:
     counted = ", ".join(f"{one['value']} {one['n']}" for one in row["counted_as"])
     own = [one["value"] for one in row["counted_as"]] == [row["groups"]]
     where = "a value of its own" if own else f"counted as {counted}"
@@ -167,7 +167,7 @@ def _several(row: Row) -> _Entry:
     return _Entry(number, row["groups"], row["attribute"], where, *row["places"][:1])
 
 
-def _never(terms: Sequence[Row], out: Console) -> None:
+def _never(terms: Sequence[_Row], out: Console) -> None:
     never = [row for row in terms if row["never"] and row["n_captions"]]
     if never:
         _title(f"Never found: {count(len(never), 'term')}", "", out)
@@ -229,11 +229,11 @@ def _more(n: int, what: str, out: Console) -> None:
         print_line(Text(f"  … and {n} more {what}{'s' if n != 1 else ''}", style="dim"), out)
 
 
-def _place(row: Row) -> str:
+def _place(row: _Row) -> str:
     return f"{row['prompt']} {row['attribute']}" if row["prompt"] else str(row["attribute"])
 
 
-def _stands_for(row: Row) -> str:
+def _stands_for(row: _Row) -> str:
     own = "" if row["element"] == row["term"] else f" {row['element']}"
     return f"{_place(row)}{own}"
 

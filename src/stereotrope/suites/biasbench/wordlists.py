@@ -16,7 +16,7 @@ _STEMS = ("symmetr", "manipulat")
 _FLAT = ("stereotype", "diversity", "hallucination", "reference")
 
 Terms = tuple[str, ...]
-Groups = Mapping[str, Terms]
+GroupTerms = Mapping[str, Terms]
 
 GENDER = "gender"
 """The attribute whose groups the released scripts find by patterns of whole words."""
@@ -32,12 +32,12 @@ Of commit 2e9b510 of the authors' repository GyanendraChaubey/T2I-BiasBench-Code
 class PromptLists:
     """Terms of one prompt; of ``lists`` by name, an element is a list of terms, any of which names it."""
 
-    groups: Groups = field(default_factory=dict)
+    groups: GroupTerms = field(default_factory=dict)
     rest: str = "unknown"
-    patterns: Groups = field(default_factory=dict)
+    patterns: GroupTerms = field(default_factory=dict)
     lists: Mapping[str, tuple[Terms, ...]] = field(default_factory=dict)
-    scene: Groups = field(default_factory=dict)
-    further: Mapping[str, Groups] = field(default_factory=dict)
+    scene: GroupTerms = field(default_factory=dict)
+    further: Mapping[str, GroupTerms] = field(default_factory=dict)
 
     def flat(self, name: str) -> Terms:
         """The terms of a list, whatever they name."""
@@ -85,7 +85,7 @@ def _from_authors(data: Mapping[str, Any], name: str) -> WordLists:
     def terms(path: str) -> Terms:
         return tuple(_at(data, path, list, name))
 
-    def groups(path: str | None) -> Groups:
+    def groups(path: str | None) -> GroupTerms:
         found = _at(data, path, dict, name) if path else ()
         return {str(group): terms(f"{path}.{group}") for group in found}
 
