@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import typer
@@ -25,6 +26,7 @@ _TOGETHER = re.compile(
 )
 """What is one number to a reader: an interval, a comparison, a count of a total, a range with its unit."""
 _JOINT = re.compile(r"(?<=[-_/.])")
+_FIGURE = re.compile(r"[−+]?[\d\s]+(\.\d+)?%?|–?")
 _NUMBER = re.compile(r"[\s\d.,<>=≤≥−–+%$*\[\]-]*")
 
 
@@ -50,9 +52,8 @@ def print_line(text: Text, out: Console) -> None:
 
 def print_wrapped(text: Text, out: Console) -> None:
     """Print a text broken between words, never inside a number, at the width of the terminal."""
-    for line in text.split("\n", allow_blank=True):
-        for start, end in _broken(line.plain, max(out.width, 1)):
-            out.print(line[start:end], soft_wrap=True)
+    for line in _wrapped(text, out.width):
+        out.print(line, soft_wrap=True)
 
 
 def print_rows(
@@ -63,41 +64,42 @@ def print_rows(
     *,
     naming: int | None = None,
 ) -> None:
-    """Print a plain table no wider than the terminal, no number broken; text is made inert.
+    """Print a plain table no wider than the terminal; see :func:`table_lines`."""
+    if title:
+        print_wrapped(Text(terminal(title), style="bold"), out)
+    for line in table_lines(columns, rows, out.width, naming=naming):
+        out.print(line, soft_wrap=True)
+
+
+def table_lines(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int, *, naming: int | None = None
+) -> Iterator[Text]:
+    """Yield the lines of a plain table no wider than this, no number broken; text is made inert.
 
     Words are broken over lines, or put together in one column; else the numbers of a row stand below them.
     The first ``naming`` columns are those of words; by their cells where it is None.
     """
-    if title:
-        print_wrapped(Text(terminal(title), style="bold"), out)
     heads = [terminal(name) for name in columns]
-    counts = [
-        i for i, column in enumerate(zip(*rows, strict=True)) if all(isinstance(each, int) for each in column)
-    ]
     cells = [["" if cell is None else terminal(str(cell)) for cell in row] for row in rows]
     natural = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
-    if _total(natural) <= out.width:
-        _print_rows(heads, cells, natural, out, counts)
-        return
-    columns_of = list(zip(*cells, strict=True))
+    columns_of = list(zip(*cells, strict=True)) or [()] * len(heads)
     least = [_least(head, column) for head, column in zip(heads, columns_of, strict=True)]
-    widths = _shrunk(natural, least, out.width)
+    widths = _shrunk(natural, least, width)
     if widths is not None:
-        _print_rows(heads, cells, widths, out, counts)
+        yield from _lines(heads, cells, widths)
         return
     worded = [i for i, column in enumerate(columns_of) if not any(map(_is_value, column))]
     said = worded if naming is None else list(range(naming))
     told = [i for i in range(len(heads)) if i not in said]
     words = [", ".join(row[i] for i in said if row[i] not in ("", "–")) for row in cells]
-    room = out.width - _total([least[i] for i in told]) - len(_GAP) * bool(told)
+    room = width - _total([least[i] for i in told]) - len(_GAP) * bool(told)
     if room >= _NARROWEST_WORDS:
         together = [[which, *(row[i] for i in told)] for which, row in zip(words, cells, strict=True)]
-        _print_rows(["which", *(heads[i] for i in told)], together, [room, *(least[i] for i in told)], out)
+        yield from _lines(["which", *(heads[i] for i in told)], together, [room, *(least[i] for i in told)])
         return
     for which, row in zip(words, cells, strict=True):
-        print_wrapped(Text(which), out)
         numbers = "; ".join(f"{heads[i]} {row[i]}" for i in told if row[i])
-        print_wrapped(Text(f"{_GAP}{numbers}"), out)
+        yield from _wrapped(Text(f"{which}\n{_GAP}{numbers}"), width)
 
 
 def _is_value(cell: str) -> bool:
@@ -114,26 +116,20 @@ def _least(head: str, column: Sequence[str]) -> int:
     return min(natural, max(_NARROWEST, *whole)) if whole else min(natural, _NARROWEST)
 
 
-def _print_rows(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    widths: Sequence[int],
-    out: Console,
-    right: Collection[int] = (),
-) -> None:
-    """Rows with their lines broken; the columns that are ``right`` hold counts."""
+def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[Text]:
+    """Rows with their cells broken; plain figures stand at the right."""
+    right = [bool(rows) and all(_FIGURE.fullmatch(row[i]) for row in rows) for i in range(len(heads))]
     for row in (heads, *rows):
         parts = [
             [cell[a:b] for a, b in _broken(cell, width)] for cell, width in zip(row, widths, strict=True)
         ]
-        for i in range(max(map(len, parts))):
-            line = [part[i] if i < len(part) else "" for part in parts]
-            blank = [" " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)]
+        for line in zip_longest(*parts, fillvalue=""):
+            blanks = [" " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)]
             padded = [
-                f"{room}{text}" if at in right else f"{text}{room}"
-                for at, (text, room) in enumerate(zip(line, blank, strict=True))
+                f"{blank}{text}" if figures else f"{text}{blank}"
+                for text, blank, figures in zip(line, blanks, right, strict=True)
             ]
-            out.print(Text(_GAP.join(padded)), soft_wrap=True)
+            yield Text(_GAP.join(padded).rstrip())
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -149,6 +145,11 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], whole: int) -> list[int
             return None
         found[max(loose, key=found.__getitem__)] -= 1
     return found
+
+
+def _wrapped(text: Text, width: int) -> Iterator[Text]:
+    for line in text.split("\n", allow_blank=True):
+        yield from (line[start:end] for start, end in _broken(line.plain, max(width, 1)))
 
 
 def _words(text: str) -> Iterator[tuple[int, int]]:

@@ -49,7 +49,7 @@ def bds():
 def test_a_score_is_one_line_with_its_interval_and_its_noise_floor(width):
     text = printed(table("bds", bds()), width=width)
     (line,) = [line for line in text.splitlines() if line.startswith("car")]
-    assert line.rstrip() == "car        0.29 [0.21, 0.38]     0.07         < 0.001  20"
+    assert line.rstrip() == "car        0.29 [0.21, 0.38]            0.07  < 0.001  20"
     assert "noise floor" in text
     assert "value [95% interval]" in text
 
@@ -128,7 +128,7 @@ def test_refusals_are_shown_only_where_something_was_refused():
     lines = printed(table("refusal_rate", some), table("bds", bds())).splitlines()
     assert lines[1:4] == [
         "Refusals: refused requests, of all requests",
-        "group    value [95% interval]  n ",
+        "group    value [95% interval]   n",
         "elderly  0.30 [0.21, 0.38]     20",
     ]
     assert lines[4] == ""

@@ -1,7 +1,6 @@
 """What a paper says, beside what its own tables give, in a terminal."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +10,7 @@ from rich.text import Text
 from stereotrope.commands import settings
 from stereotrope.escape import terminal
 from stereotrope.suites.check import AGREES, DIFFERS, PARTLY, VERDICTS, FigureCheck, Reproduction
-from stereotrope.terminal import console, print_json, print_line
+from stereotrope.terminal import console, print_json, print_line, table_lines
 
 _STYLES = {AGREES: "green", PARTLY: "yellow", DIFFERS: "bold red"}
 _UNCHECKED_STYLE = "cyan"
@@ -53,7 +52,9 @@ def _print_check(check: FigureCheck, out: Console) -> None:
             lines += [Text(" " * _NAME + line) for line in rest]
     lines += [Text(line, style="dim") for line in _wrapped(check.explanation, room)]
     if check.verdict != AGREES and 0 < len(check.details) <= _MOST_ROWS:
-        lines += _rows(check.details)
+        rows = [[*map(_words, row.values())] for row in check.details]
+        head, *below = table_lines(list(check.details[0]), rows, room)
+        lines += [Text(head.plain, style="dim"), *below]
     verdict = Text(check.verdict.ljust(column - _INDENT), style=_STYLES.get(check.verdict, _UNCHECKED_STYLE))
     for number, line in enumerate(lines):
         before = Text(" " * _INDENT) + verdict if number == 0 else Text(" " * column)
@@ -63,22 +64,6 @@ def _print_check(check: FigureCheck, out: Console) -> None:
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
-
-
-def _rows(details: Sequence[Mapping[str, Any]]) -> list[Text]:
-    """A plain table, its numbers at the right."""
-    table = [list(details[0]), *([_words(value) for value in row.values()] for row in details)]
-    columns = list(zip(*table, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    numeric = [all(c.strip("+−%").replace(".", "", 1).isdigit() for c in column[1:]) for column in columns]
-    lines = []
-    for row in table:
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return [Text(lines[0], style="dim"), *map(Text, lines[1:])]
 
 
 def _words(value: Any) -> str:
