@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.escape import ellipsis
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import interval, number, probability, thousands
-from stereotrope.report.series import series_in, series_of
+from stereotrope.report.series import Estimate, series_in, series_of
 from stereotrope.tables import warnings_of
 
 MOST_ROWS = 300
@@ -53,7 +53,7 @@ def shown_rows(total: int) -> int:
 
 
 def dot_of(
-    row: Mapping[str, Any],
+    row: Estimate,
     label: str,
     said: str,
     short: str,
@@ -84,7 +84,7 @@ def dot_of(
 
 
 def estimate_text(
-    material: Material, row: Mapping[str, Any], *, places: int | None = None, alone: bool = False
+    material: Material, row: Estimate, *, places: int | None = None, alone: bool = False
 ) -> str:
     """Value and interval of an estimate, to ``places`` digits where given, or why there is none.
 
@@ -129,7 +129,7 @@ def plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
     return Table(caption, table["columns"], cells[: shown_rows(len(cells))], len(cells), f"tables/{file}.csv")
 
 
-def estimate_cell(material: Material, row: Mapping[str, Any]) -> TableCell:
+def estimate_cell(material: Material, row: Estimate) -> TableCell:
     """Value and interval of an estimate, or why there is none."""
     return TableCell(estimate_text(material, row), numeric=row["value"] is not None)
 
@@ -141,7 +141,7 @@ def pictures_cell(material: Material, scope: Mapping[str, Any]) -> TableCell:
 
 
 _figure_cell = partial(TableCell, numeric=True)
-_COLUMNS: Mapping[str, tuple[str, Callable[[Material, Mapping[str, Any]], TableCell]]] = {
+_COLUMNS: Mapping[str, tuple[str, Callable[[Material, Estimate], TableCell]]] = {
     "value": ("value [interval]", estimate_cell),
     "floor": ("floor", lambda _, r: _figure_cell(number(r["floor"], r["n"]))),
     "excess": ("excess", lambda _, r: _figure_cell(number(r["excess"], r["n"]))),
@@ -200,7 +200,7 @@ def pairs_of(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def left_out_text(material: Material, row: Mapping[str, Any]) -> str:
+def left_out_text(material: Material, row: Estimate) -> str:
     """What does not count and why: ``{"unclear": 2}`` of labels as ``labels: 2 unclear``."""
     reasons = pairs_of(row["excluded"] or "{}")
     if reasons is None:

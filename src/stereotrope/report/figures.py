@@ -1,7 +1,7 @@
 """Figures of a report: panels with a title that says what they show, and the table behind them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from stereotrope.report.panels import (
     without_neutral,
 )
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.series import OVER_ALL, Series, series_of
+from stereotrope.report.series import OVER_ALL, Estimate, Series, series_of
 
 MOST_FIGURES = 12
 """Figures of one measure, one an attribute; with discovered attributes there can be many more."""
@@ -236,10 +236,7 @@ def _dot_rows(
 
 
 def dot_rows(
-    material: Material,
-    records: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    series: str | None = None,
+    material: Material, records: Sequence[Estimate], columns: Sequence[str], series: str | None = None
 ) -> list[dict[str, Any]]:
     """The rows of a panel: what is drawn of each defined estimate, and a label that no other row has."""
     names = [(r[series] or "–") if series else None for r in records]

@@ -26,7 +26,7 @@ from stereotrope.report.panels import (
     rows_and_panels,
 )
 from stereotrope.report.prose import MeasureProse
-from stereotrope.report.series import series_of
+from stereotrope.report.series import Estimate, series_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
 _SIDE_BY_SIDE = 8
@@ -182,7 +182,7 @@ def _notes(frame: pl.DataFrame, *, drawn: bool) -> list[str]:
     return notes
 
 
-def _cell(material: Material, r: Mapping[str, Any], line: str, column: str, head: str) -> dict[str, Any]:
+def _cell(material: Material, r: Estimate, line: str, column: str, head: str) -> dict[str, Any]:
     star = "*" if r["q_value"] is not None and r["q_value"] <= SIGNIFICANT else ""
     text = "n. d." if r["value"] is None else ("0" if r["value"] == 0 else number(r["value"], r["n"])) + star
     if column == "attribute" and r["category"] is not None and r["value"] is not None:

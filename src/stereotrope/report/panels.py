@@ -13,7 +13,7 @@ from stereotrope.report.datatable import MOST_ROWS, Table, table_of
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.series import series_in, series_of
+from stereotrope.report.series import Estimate, series_in, series_of
 from stereotrope.tables import ESTIMATE_COLUMNS, MARKS, warnings_of
 
 MOST_PANELS = 12
@@ -109,9 +109,7 @@ def undefined_words(frame: pl.DataFrame) -> str:
     return "; ".join(told)
 
 
-def row_labels(
-    records: Sequence[Mapping[str, Any]], columns: Sequence[str], places: Sequence[Any]
-) -> list[str]:
+def row_labels(records: Sequence[Estimate], columns: Sequence[str], places: Sequence[Any]) -> list[str]:
     """The levels of each row in words; rows of one label and one of ``places`` say in what they differ."""
     labels: list[str] = []
     alike: dict[tuple[str, Any], list[int]] = {}
@@ -162,7 +160,7 @@ def parts_of(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list
     ]
 
 
-def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list[float]:
+def domain_of(rows: Sequence[Estimate], *, ranks: bool = False) -> list[float]:
     """Ends of the axis that holds every value, interval and floor; 0 is always in it."""
     ends = [r[c] for r in rows for c in ("value", "low", "high", "floor") if r.get(c) is not None]
     if not ends:
@@ -176,7 +174,7 @@ def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list
     return [low - margin if low < 0 else 0.0, high + margin]
 
 
-def panel_words(title: str, heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def panel_words(title: str, heading: str, rows: Sequence[Estimate]) -> str:
     """A panel for those who cannot see it: what it is about and its first rows."""
     said = "; ".join(f"{r['tip']}" for r in rows[:6])
     more = f"; {len(rows) - 6} more in the data table" if len(rows) > 6 else ""

@@ -8,6 +8,9 @@ import polars as pl
 
 from stereotrope.tables import ALL_ATTRIBUTES, MARKS
 
+Estimate = Mapping[str, Any]
+"""One row of ``estimates``."""
+
 OVER_ALL = pl.col("attribute").fill_null(ALL_ATTRIBUTES) == ALL_ATTRIBUTES
 """Whether an estimate is over all attributes, or of none."""
 
@@ -46,7 +49,7 @@ class Series:
         )
 
 
-def series_of(row: Mapping[str, Any]) -> Series:
+def series_of(row: Estimate) -> Series:
     """The series of an estimate."""
     aggregate, subset, baseline = (row.get(column) for column in MARKS)
     return Series(str(row["measure"]), subset, aggregate is not None, baseline is not None)

@@ -16,7 +16,7 @@ from stereotrope.report.headline import missing_table
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, dollars, interval, number, thousands
 from stereotrope.report.prose import PERCEIVED, listing
-from stereotrope.report.series import OVER_ALL, Series
+from stereotrope.report.series import OVER_ALL, Estimate, Series
 from stereotrope.shipped import shipped
 from stereotrope.version import __version__
 
@@ -61,7 +61,7 @@ def _card(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(row: Mapping[str, Any]) -> list[TableCell]:
+def _row(row: Estimate) -> list[TableCell]:
     value, n = row.get("value"), row.get("n")
     said = f"not defined: {row.get('reason') or 'no reason given'}"
     if value is not None:

@@ -16,7 +16,7 @@ from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import thousands
 from stereotrope.report.panels import Figure, Panel, domain_of, panel_words, safe_name, without_neutral
 from stereotrope.report.prose import MeasureProse
-from stereotrope.report.series import Series, series_of
+from stereotrope.report.series import Estimate, Series, series_of
 
 _SCOPE = (
     "generator", "object", "dimension", "group", "phrasing", "mitigation", "attribute", "category",
@@ -96,7 +96,7 @@ def _alike(material: Material, column: str, theirs: Mapping[str, Any], ours: Any
     return bool(told == ours)
 
 
-def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
+def _sources(rows: Sequence[Estimate]) -> str:
     return "; ".join(dict.fromkeys(str(row.get("source") or "source not given") for row in rows))
 
 

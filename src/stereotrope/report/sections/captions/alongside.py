@@ -13,8 +13,8 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, decimals, number
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, domain_of, files_of, notes_of, panel_words
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.sections.captions.scores import Basis, Estimate, band_words, in_band
-from stereotrope.report.series import series_in
+from stereotrope.report.sections.captions.scores import Basis, band_words, in_band
+from stereotrope.report.series import Estimate, series_in
 
 MOST_SERIES = 3
 """Models whose dots stand in one row; of more, each gets a column of numbers."""

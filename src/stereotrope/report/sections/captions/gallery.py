@@ -19,7 +19,6 @@ from stereotrope.report.panels import n_text, notes_of
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.groups import GROUP_SHARES
 from stereotrope.report.sections.captions.scores import (
-    Estimate,
     ScoreGrid,
     band_of,
     composite_files,
@@ -31,6 +30,7 @@ from stereotrope.report.sections.captions.scores import (
     tentative,
     warnings,
 )
+from stereotrope.report.series import Estimate
 from stereotrope.tables import BANDS, CAPTION, LABELLED, UNKNOWN
 
 MOST_LINES, MOST_COLUMNS = 12, 8

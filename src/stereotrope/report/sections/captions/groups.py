@@ -20,7 +20,7 @@ from stereotrope.report.sections.captions.alongside import (
     SeriesStyle,
     joined_prose,
 )
-from stereotrope.report.sections.captions.scores import Estimate
+from stereotrope.report.series import Estimate
 from stereotrope.tables import UNKNOWN
 
 GROUP_SHARES = "representation_parity"

@@ -25,8 +25,8 @@ from stereotrope.report.sections.captions.groups import (
     parity_figure,
     shares_figure,
 )
-from stereotrope.report.sections.captions.scores import COMPOSITE_MEASURES, Basis, Estimate, bases_of
-from stereotrope.report.series import series_in
+from stereotrope.report.sections.captions.scores import COMPOSITE_MEASURES, Basis, bases_of
+from stereotrope.report.series import Estimate, series_in
 from stereotrope.tables import BANDS
 
 LACKING = ("gmr", "iemr")

@@ -14,13 +14,8 @@ from stereotrope.report.sections.captions.gallery import chosen_pictures, galler
 from stereotrope.report.sections.captions.groups import SIGNED, declared, sides_words
 from stereotrope.report.sections.captions.measured import LACKING, measured_blocks
 from stereotrope.report.sections.captions.profile import plane_blocks, profile_blocks
-from stereotrope.report.sections.captions.scores import (
-    COMPOSITE_MEASURES,
-    Estimate,
-    band_words,
-    bases_of,
-    in_band,
-)
+from stereotrope.report.sections.captions.scores import COMPOSITE_MEASURES, band_words, bases_of, in_band
+from stereotrope.report.series import Estimate
 
 _MEAN = "composite_mean"
 _MOST_LACKING = 3

@@ -17,7 +17,6 @@ from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, notes_of, panel_words
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.scores import (
-    Estimate,
     ScoreGrid,
     composite_files,
     composite_grids,
@@ -26,6 +25,7 @@ from stereotrope.report.sections.captions.scores import (
     score_grids,
     warnings,
 )
+from stereotrope.report.series import Estimate
 from stereotrope.tables import BANDS
 
 _HEADS = {

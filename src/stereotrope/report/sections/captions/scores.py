@@ -10,6 +10,7 @@ from stereotrope.report.datatable import Table, TableCell, estimate_cell, pictur
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number
 from stereotrope.report.panels import safe_name
+from stereotrope.report.series import Estimate
 from stereotrope.tables import BANDS, Band, warnings_of
 
 COMPOSITE_MEASURES = ("cbs", "contextual_diversity")
@@ -20,8 +21,6 @@ _NAMES = [band.name for band in BANDS]
 _SLACK = 1e-12
 _MOST_PLACES = 4
 _LONGEST_MARK = 40
-
-Estimate = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
