@@ -57,29 +57,24 @@ def print_wrapped(text: Text, out: Console) -> None:
 
 
 def print_rows(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    out: Console,
-    *,
-    naming: int | None = None,
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], out: Console, *, named: int | None = None
 ) -> None:
     """Print a plain table no wider than the terminal; see :func:`table_lines`."""
     if title:
         print_wrapped(Text(terminal(title), style="bold"), out)
-    for line in table_lines(columns, rows, out.width, naming=naming):
+    for line in table_lines(heads, rows, out.width, named=named):
         out.print(line, soft_wrap=True)
 
 
 def table_lines(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int, *, naming: int | None = None
+    heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int, *, named: int | None = None
 ) -> Iterator[Text]:
     """Yield the lines of a plain table no wider than this, no number broken; text is made inert.
 
     Words are broken over lines, or put together in one column; else the numbers of a row stand below them.
-    The first ``naming`` columns are those of words; by their cells where it is None.
+    The first ``named`` columns are those of words; by their cells where it is None.
     """
-    heads = [terminal(name) for name in columns]
+    heads = [terminal(name) for name in heads]
     cells = [["" if cell is None else terminal(str(cell)) for cell in row] for row in rows]
     natural = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
     columns_of = list(zip(*cells, strict=True)) or [()] * len(heads)
@@ -89,7 +84,7 @@ def table_lines(
         yield from _lines(heads, cells, widths)
         return
     worded = [i for i, column in enumerate(columns_of) if not any(map(_is_value, column))]
-    said = worded if naming is None else list(range(naming))
+    said = worded if named is None else list(range(named))
     told = [i for i in range(len(heads)) if i not in said]
     words = [", ".join(row[i] for i in said if row[i] not in ("", "–")) for row in cells]
     room = width - _total([least[i] for i in told]) - len(_GAP) * bool(told)

@@ -42,14 +42,14 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     ):
         print_line(safe(line), out)
     columns = ["step", "with", "in all", "done", "to do", "calls"]
-    print_rows("", columns, [*map(_steps, work)], out, naming=2)
+    print_rows("", columns, [*map(_steps, work)], out, named=2)
     asking = [(row, row.expected) for row in work if row.expected is not None]
     calling = [(row, expected) for row, expected in asking if expected.calls]
     if asking:
         out.print()
         columns = ["step", "with", "tokens in", "tokens out", "price", "time"]
         asked = [[row.verb, row.name, *_takes(expected)] for row, expected in asking]
-        print_rows("What the calls take", columns, asked, out, naming=2)
+        print_rows("What the calls take", columns, asked, out, named=2)
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     lines = (

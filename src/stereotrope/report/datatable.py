@@ -53,18 +53,11 @@ def shown_rows(total: int) -> int:
 
 
 def dot_of(
-    row: Estimate,
-    label: str,
-    said: str,
-    short: str,
-    *,
-    series: str | None = None,
-    text: str = "",
-    **more: Any,
+    row: Estimate, label: str, said: str, bare: str, *, series: str | None = None, text: str = "", **more: Any
 ) -> dict[str, Any]:
     """An estimate as a dot: where it, its interval and its floor lie, and what is said of it.
 
-    ``said`` is its :func:`estimate_text`, ``short`` that of the value ``alone``, ``text`` what stands beside
+    ``said`` is its :func:`estimate_text`, ``bare`` that of the value ``alone``, ``text`` what stands beside
     the dot where that is more.
     """
     drawn = row["value"] is not None
@@ -77,7 +70,7 @@ def dot_of(
         "high": row.get("high"),
         "floor": row.get("floor") if drawn else None,
         "text": ellipsis(text or said, 60),
-        "short": short if drawn else "n. d.",
+        "short": bare if drawn else "n. d.",
         "tip": f"{', '.join(filter(None, (label, series)))}: {said}{n}",
         **more,
     }
