@@ -56,6 +56,11 @@ def ellipsis(text: str, longest: int = LONGEST_TEXT) -> str:
     return f"{text[:longest].rstrip()} … ({thousands} characters)"
 
 
+def cut_short(text: str, longest: int) -> str:
+    """Cut a long text to so many signs, the last an ellipsis."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
 def html(text: object, longest: int = LONGEST_TEXT) -> Markup:
     """Text for an HTML element or a quoted attribute."""
     return _markup_escape(visible(ellipsis(str(text), longest)))

@@ -81,9 +81,9 @@ def test_a_hostile_prompt_is_inert(capsys, tmp_path):
     [
         (
             0.05,
-            "Warning: `--max-cost 0.05` ends before the first label: it takes up to $0.0600 for a picture",
+            "Warning: `--max-cost 0.05` ends before the first label: it takes up to $0.06 for a picture",
         ),
-        (0.05, "Nothing is drawn that could not be judged; raise it to at least $0.0600."),
+        (0.05, "Nothing is drawn that could not be judged; raise it to at least $0.06."),
         (0.06, "`--max-cost 0.06` lasts for at least 1 of 4 pictures with their labels;"),
         (0.2, "`--max-cost 0.2` lasts for at least 3 of 4 pictures with their labels;"),
         (0.24, "`--max-cost 0.24` lasts for all of it."),

@@ -17,7 +17,7 @@ from stereotrope.cli.console import working
 from stereotrope.cli.scores import MOST_SCORES
 from stereotrope.clients import is_model, redact
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, UsageError
-from stereotrope.report.numbers import probability
+from stereotrope.report.numbers import number, probability
 from stereotrope.terminal import console, print_json, print_line, print_rows, safe
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ def _print_card(card: Mapping[str, Any], out: Console) -> None:
     print_line(safe(f"Checked on {card['checked_on']}."), out)
     rows = [
         [
-            _words(row["check"]), _words(row["attribute"]), _value(row), _interval(row), row["n"],
-            _number(row["limit"]), row["verdict"],
+            _words(row["check"]), _words(row["attribute"]), _number(row["value"], row["reason"]),
+            _interval(row), row["n"], _number(row["limit"]), row["verdict"],
         ]
         for row in card["rows"]
     ]  # fmt: skip
@@ -193,12 +193,8 @@ def _words(name: str) -> str:
     return {"kappa": "Cohen's κ"}.get(name, name.replace("_", " "))
 
 
-def _value(row: Mapping[str, Any]) -> str:
-    return f"not defined: {row['reason']}" if row["value"] is None else _number(row["value"])
-
-
-def _number(value: float | None) -> str:
-    return "not defined" if value is None else f"{value:.3f}".replace("-", "−")
+def _number(value: float | None, reason: str | None = None) -> str:
+    return ": ".join(filter(None, ("not defined", reason))) if value is None else number(value, places=3)
 
 
 def _interval(row: Mapping[str, Any]) -> str:

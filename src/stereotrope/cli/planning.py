@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from stereotrope.escape import terminal
-from stereotrope.report.numbers import count
+from stereotrope.report.numbers import count, dollars
 from stereotrope.terminal import console, print_line, print_rows, safe
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
         *_regions(plan, work),
         _found(work),
         _price(asking),
-        f"Spent in this run folder before: {_dollars(spent)}" if spent else "",
+        f"Spent in this run folder before: {dollars(spent)}" if spent else "",
         _cap(plan, asking, folder, spent, max_cost),
         _time(plan, calling),
         _keys(plan, calling),
@@ -103,9 +103,9 @@ def _cap(plan: Plan, asking: Asking, folder: Path, spent: float, cap: float | No
     one = (cost / left if left else 0.0) + reserve.each
     lasts = int((room - reserve.pending) / one + _ROUNDING) if one else left
     if lasts < 1 and (left or reserve.pending > room):
-        first = f"{_dollars(one)} for a picture and its labels" if left else "what is left to label"
-        before = f" after {_dollars(reserve.pending)} for what comes before" if reserve.pending else ""
-        least = _dollars(math.ceil(round(100 * (spent + reserve.pending + one), 6)) / 100)
+        first = f"{dollars(one)} for a picture and its labels" if left else "what is left to label"
+        before = f" after {dollars(reserve.pending)} for what comes before" if reserve.pending else ""
+        least = dollars(math.ceil(round(100 * (spent + reserve.pending + one), 6)) / 100)
         return (
             f"Warning: {option} ends before the first label: it takes up to {first}{before}. Nothing is "
             f"drawn that could not be judged; raise it to at least {least}."
@@ -128,7 +128,7 @@ def _takes(expected: Expectation) -> list[str]:
     return [
         _HERE if expected.input_tokens is None else _range(expected.input_tokens, _count),
         _HERE if expected.output_tokens is None else _range(expected.output_tokens, _count),
-        "not known" if expected.cost is None else _range(expected.cost, _dollars),
+        "not known" if expected.cost is None else _range(expected.cost, dollars),
         "no limit given" if expected.seconds is None else _range(expected.seconds, _duration),
     ]
 
@@ -140,7 +140,7 @@ def _price(asking: Asking) -> str:
         return "Price: $0. No model has anything left to do."
     known = [expected.cost for _, expected in asking if expected.cost is not None]
     unknown = [row.name for row, expected in asking if expected.cost is None]
-    total = _range((sum(low for low, _ in known), sum(high for _, high in known)), _dollars)
+    total = _range((sum(low for low, _ in known), sum(high for _, high in known)), dollars)
     if not unknown:
         return f"Price: {total} for what is left. `--max-cost` sets a cap: once it is spent, no call begins."
     begun = "Price: not known" if not known else f"Price: {total} and what is not known"
@@ -216,10 +216,6 @@ def _count(value: float) -> str:
         if value >= 10 * size or (value >= size and size > 1e3):
             return f"{value / size:.1f}{letter}"
     return f"{value:,.0f}"
-
-
-def _dollars(value: float) -> str:
-    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.4f}"
 
 
 def _duration(seconds: float) -> str:

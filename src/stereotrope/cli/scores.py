@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.escape import terminal
+from stereotrope.escape import cut_short, terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 from stereotrope.terminal import print_rows, print_wrapped
@@ -41,7 +41,8 @@ def print_scores(
     events = [scores for scores in found.values() if scores.form == "events"]
     shown: set[str] = set()
     for table in leading:
-        _print(table["title"], list(table["columns"]), _cut(table["rows"]), out)
+        cells = [[cut_short(cell, _LONGEST_CELL) for cell in row] for row in table["rows"]]
+        _print(table["title"], list(table["columns"]), cells, out)
         shown |= set(table["replaces"])
     for scores in (*events, *(one for one in found.values() if one not in events)):
         beneath = [one for one in found.values() if one.beneath == scores.measure]
@@ -276,13 +277,6 @@ def _no_events(scores: _Scores) -> str:
     return f"{scores.none.replace('{n}', thousands(asked))}{reach}."
 
 
-def _cut(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [
-        [cell if len(cell) <= _LONGEST_CELL else f"{cell[: _LONGEST_CELL - 1]}…" for cell in row]
-        for row in rows
-    ]
-
-
 _FORMS: Mapping[str, Callable[[_Scores, Sequence[_Scores], Console], bool]] = {
     "beside": _beside,
     "events": _events,
@@ -316,7 +310,7 @@ def _label(value: Any, column: str) -> str:
         return "–"
     text = terminal(str(value))
     text = text.replace("_", " ") if column in ("attribute", "definition") else text
-    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+    return cut_short(text, _LONGEST_LABEL)
 
 
 def _value(row: _Row) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stereotrope.escape import cut_short
 from stereotrope.report.charts.drawing import (
     PALETTE,
     TIP,
@@ -51,8 +52,8 @@ def stacks(
         bar = names.index(v["series"]) if v.get("series") in names else 0
         v["slot"] = str(each * labels.index(v["line"]) + bar)
         if "said" in v:
-            v["said"] = _cut(v["said"], _MOST_SIGNS)
-            v["short"] = _cut(v["short"], _MOST_SIGNS_NARROW)
+            v["said"] = cut_short(v["said"], _MOST_SIGNS)
+            v["short"] = cut_short(v["short"], _MOST_SIGNS_NARROW)
     said, short = (max((len(v.get(c, "")) for v in values), default=0) for c in ("said", "short"))
     room = f"({narrow(f'{14 + _SIGN * short:.0f}', f'{14 + _SIGN * said:.0f}')})"
     y = {
@@ -79,10 +80,6 @@ def _labels(labels: Sequence[str], each: int, apart: int) -> dict[str, Any]:
         "labelOffset": _BAR * (each - apart - 1) / 2,
         "labelOverlap": False,
     }
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def _along(field: str, room: str) -> dict[str, Any]:

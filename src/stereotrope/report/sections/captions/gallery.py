@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import cut_short
 from stereotrope.report.charts.drawing import side_by_side
 from stereotrope.report.charts.radar import matrix
 from stereotrope.report.contract import Block
@@ -97,7 +98,7 @@ class Chooser:
         if caption is None:
             return ""
         sheet = self.material.sheet_of[image]
-        return f"{sheet.generator}, {sheet.title}. Caption: {_cut(caption, _MOST_CAPTION)}"
+        return f"{sheet.generator}, {sheet.title}. Caption: {cut_short(caption, _MOST_CAPTION)}"
 
     def _labels(self, attribute: str) -> pl.DataFrame:
         usable = pl.col("status").eq("ok") & pl.col("value").is_not_null()
@@ -144,10 +145,6 @@ def _most(shares: Mapping[str, float]) -> list[str]:
     """The groups with the greatest share, several where they are equally frequent."""
     top = max(shares.values(), default=0.0)
     return [group for group, share in shares.items() if share == top and share > 0.0]
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest].rstrip()} …"
 
 
 @dataclass(frozen=True)
@@ -266,7 +263,7 @@ def _prompt_text(material: Material, row: Estimate) -> str:
     """The text of a prompt where it has a single one."""
     sheet = material.find_sheet(row)
     texts = {i["text"] for i in sheet.images if i["text"]} if sheet else set()
-    return _cut(texts.pop(), _MOST_PROMPT) if len(texts) == 1 else ""
+    return cut_short(texts.pop(), _MOST_PROMPT) if len(texts) == 1 else ""
 
 
 def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Estimate]) -> GalleryCell:
