@@ -76,7 +76,7 @@ def csv(text: str) -> str:
     return visible(guarded)
 
 
-def latex(text: str, longest: int = LONGEST) -> str:
+def latex(text: str, longest: int = LONGEST_TEXT) -> str:
     """Text for the body of a LaTeX table cell.
 
     Brackets and stars stand in braces: what follows the end of a line, or a rule, could be its argument.
@@ -85,14 +85,14 @@ def latex(text: str, longest: int = LONGEST) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in flat).replace("--", "-{}-").replace("--", "-{}-")
 
 
-def markdown(text: str, longest: int = LONGEST) -> str:
+def markdown(text: str, longest: int = LONGEST_TEXT) -> str:
     """Text for a Markdown table cell: no markup, no link, no column break."""
     flat = _SPACES.sub(" ", visible(ellipsis(text, longest)))
     entities = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKDOWN.sub(r"\\\1", entities).replace("://", "&#58;//").replace("@", "&#64;")
 
 
-def terminal(text: str, longest: int = LONGEST) -> str:
+def terminal(text: str, longest: int = LONGEST_TEXT) -> str:
     """Text for a terminal: one line, without escapes. It is no rich markup: give it to ``rich.text.Text``."""
     return _SPACES.sub(" ", visible(ellipsis(text, longest)))
 

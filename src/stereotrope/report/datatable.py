@@ -79,10 +79,7 @@ def dot_of(
 def estimate_text(
     material: Material, row: Estimate, *, places: int | None = None, alone: bool = False
 ) -> str:
-    """Value and interval of an estimate, to ``places`` digits where given, or why there is none.
-
-    ``alone``: The value as it stands before its interval.
-    """
+    """Value and interval of an estimate, or the value ``alone``, to ``places`` digits; or why there is none."""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
     ends = (row["value"], row["low"], row["high"])
