@@ -15,7 +15,7 @@ from markupsafe import escape as _markup_escape
 LONGEST_TEXT = 300
 """Characters of one text that are shown; the rest is counted, not printed."""
 SENTENCE = 1_200
-"""As :data:`LONGEST`, of a sentence of ours, in which texts of others are cut already."""
+"""As :data:`LONGEST_TEXT`, of a sentence of ours, in which texts of others are cut already."""
 
 _BIDI_AND_INVISIBLE = "\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
 _HIDDEN = re.compile(

@@ -79,7 +79,7 @@ def dot_of(
 def estimate_text(
     material: Material, row: Estimate, *, places: int | None = None, alone: bool = False
 ) -> str:
-    """Value and interval of an estimate, or the value ``alone``, to ``places`` digits; or why there is none."""
+    """Value and interval of an estimate, or its value ``alone``, to ``places`` digits; or why it has none."""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
     ends = (row["value"], row["low"], row["high"])
