@@ -117,6 +117,17 @@ def test_estimates_that_a_measure_cannot_add_of_itself_are_refused(
     assert message in str(refused.value)
 
 
+def test_estimates_that_a_measure_adds_again_and_again_are_refused(made, tmp_path, counting):
+    def counts(labels):
+        """Counts."""
+
+    register(bounds=(0.0, 1.0), direction="", source="", unasked=lambda call, tables: frame(ROW))(counts)
+    contract._measure_of.cache_clear()
+    with pytest.raises(PluginError, match=r"'counts' of the package counting .*two rows are of one scope"):
+        measured(made, tmp_path / "run")
+    contract._measure_of.cache_clear()
+
+
 def candidate(**given):
     usual = {
         "kind": "few",

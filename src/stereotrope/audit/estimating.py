@@ -108,7 +108,7 @@ def estimate(
         done += _rows(call, tables, frames, done, kept if plan.spec.violations == "both" else None, partial)
         watcher.advance("measure", number)
         refuse_stopped(stop, f"measure: stopped after {number} of {len(calls)} measures")
-    done += _unasked(None, tables)
+    done += _unasked(None, tables, done)
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
@@ -152,7 +152,7 @@ def _rows(
     rows: list[pl.DataFrame] = []
     try:
         rows.append(call(_stack(done) if call.reads else frames[call.frame]))
-        rows += _unasked(call, tables)
+        rows += _unasked(call, tables, [*done, *rows])
         if kept is not None:
             rows += _without(call, [*done, *rows], kept)
     except (UsageError, InputError) as error:
@@ -164,10 +164,9 @@ def _rows(
     return rows
 
 
-def _unasked(call: MeasureCall | None, tables: RunTables) -> list[pl.DataFrame]:
+def _unasked(call: MeasureCall | None, tables: RunTables, done: list[pl.DataFrame]) -> list[pl.DataFrame]:
     """What measures add of themselves after a call, or at the end."""
-    made = (info.beside(call, tables) for info in measure.REGISTRY.values())
-    return [rows for rows in made if rows is not None]
+    return [rows for info in measure.REGISTRY.values() for rows in info.adds(call, tables, done)]
 
 
 def _what_there_is(call: MeasureCall, frames: Mapping[MeasureFrame, pl.DataFrame], why: str) -> pl.DataFrame:

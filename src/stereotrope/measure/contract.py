@@ -23,6 +23,7 @@ from stereotrope.plugins import OURS, Registry
 from stereotrope.tables import ESTIMATES, Band, polars_types, require_frame
 
 Bounds = tuple[float | None, float | None]
+_Frames = list[pl.DataFrame]
 PAPER = "paper"
 """Definition of a score where nothing else is said."""
 
@@ -160,13 +161,16 @@ class MeasureInfo:
         defaults = (self.parameters[name].default for name in ("group", "baseline"))
         return "optional" if None in defaults else "needed"
 
-    def beside(self, call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
-        """What it adds of itself after a call, or at the end; None for nothing."""
+    def adds(self, call: MeasureCall | None, tables: RunTables, done: _Frames) -> _Frames:
+        """What it adds of itself to what is done, after a call or at the end."""
+        names, theirs = {self.name, *self.also}, REGISTRY.origin(self.name) != OURS
         with REGISTRY.blamed(self.name):
             made = None if self.unasked is None else self.unasked(call, tables)
             if made is not None:
-                _require_estimates(made, {self.name, *self.also})
-            return made
+                _require_estimates(made, names)
+                own = [rows.filter(pl.col("measure").is_in(names)) for rows in done if theirs]
+                _require_estimates(pl.concat([made, *own], how="diagonal"), names)
+            return [] if made is None else [made]
 
 
 @dataclass(frozen=True)
