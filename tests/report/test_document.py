@@ -7,6 +7,7 @@ import re
 import jinja2
 import pytest
 
+from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.document import render_document
 
 TEMPLATE = "{{ csp }}|{{ version }}|<style>{{ style }}</style>|{{ text|t }}|{{ text }}|{{ text|long }}"
@@ -38,3 +39,11 @@ def test_many_terms_are_counted_with_their_thousands_apart():
     template = '{% from "blocks.html.j2" import hits %}{{ hits("a", "b", entries) }}'
     page = render_document("x", {"entries": entries}, templates={"x": template})
     assert "<summary>11\u202f996 more terms</summary>" in page
+
+
+def test_many_rows_of_a_table_are_counted_with_their_thousands_apart():
+    table = Table("c", ["a"], [[TableCell("x")]], 12_345, "tables/t.csv")
+    template = '{% from "parts.html.j2" import data_table %}{{ data_table(table) }}'
+    page = render_document("x", {"table": table}, templates={"x": template})
+    assert page.count("12\u202f345") == 2
+    assert "12345" not in page
