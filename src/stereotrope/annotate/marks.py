@@ -100,8 +100,7 @@ class _Pictures:
         share = len(marked) / len(self.levels)
         sizes = Counter(self.prompts.values())
         expected = sum(1 - (1 - share) ** n for n in sizes.values())
-        seen = len({self.prompts[image] for image in marked})
-        return len(sizes) > 1 and seen >= 0.75 * expected
+        return len(sizes) > 1 and len({self.prompts[image] for image in marked}) >= 0.75 * expected
 
 
 def _differ(k: Sequence[int], n: Sequence[int]) -> bool:

@@ -190,8 +190,7 @@ def _what_there_is(call: MeasureCall, frames: Mapping[MeasureFrame, pl.DataFrame
 def _answered(plan: Plan, looks: pl.DataFrame) -> pl.DataFrame:
     """Looks without those that an unfinished run still owes: what is missing is said elsewhere."""
     owing = [annotator.name for annotator in plan.annotators if annotator.looks]
-    owed = pl.col("annotator").is_in(owing) & pl.col("excluded").eq_missing(NOT_LABELLED)
-    return looks.filter(~owed)
+    return looks.filter(~(pl.col("annotator").is_in(owing) & pl.col("excluded").eq_missing(NOT_LABELLED)))
 
 
 def _without(call: MeasureCall, done: Sequence[pl.DataFrame], kept: pl.DataFrame) -> list[pl.DataFrame]:

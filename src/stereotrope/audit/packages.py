@@ -58,7 +58,7 @@ def require_packages(folder: Path, info: Mapping[str, Any]) -> None:
         told = listing([f"{kind} {listing(list(map(repr, names)))}" for kind, names in absent.items()])
         raise PluginError(
             f"{folder}: this run needs {told} of the package {package}, which is not installed; install it, "
-            "or use `report` and `show`, which need it not"
+            "or use `report` and `show`, which do not need it"
         )
 
 

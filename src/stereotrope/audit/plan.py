@@ -282,7 +282,7 @@ def _refuse_same_pictures(generators: Sequence[generate.Generator], source: Sour
         if other != generator.name:
             raise source.error(
                 f"generators: {other!r} and {generator.name!r} are one model with the same parameters; "
-                "remove one, or tell two servers of a model apart by `version:`",
+                "remove one, give it other parameters, or tell two servers of a model apart by `version:`",
                 "generators",
                 index,
             )

@@ -150,5 +150,4 @@ def _is_random(rest: str) -> bool:
 
 def _plain(name: str) -> str:
     """Return ``X-Api-Key`` and ``apiKey`` as ``x_api_key`` and ``api_key``."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return re.sub(r"[\W_]+", "_", spaced).strip("_").lower()
+    return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()

@@ -131,5 +131,4 @@ def longer_word(caption: str, start: int, end: int) -> str:
     before = caption[max(0, start - _HEAD) : start]
     head = re.search(r"\w*$", before)
     tail = _WORD.match(caption, end)
-    whole = (head[0] if head else "") + caption[start:end] + (tail[0] if tail else "")
-    return whole.casefold()
+    return ((head[0] if head else "") + caption[start:end] + (tail[0] if tail else "")).casefold()

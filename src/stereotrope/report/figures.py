@@ -29,7 +29,7 @@ from stereotrope.report.panels import (
     safe_name,
     without_neutral,
 )
-from stereotrope.report.prose import MeasureProse, listing
+from stereotrope.report.prose import ALL_ZERO, MeasureProse, listing
 from stereotrope.report.series import OVER_ALL, Estimate, Series, series_of
 
 MOST_FIGURES = 12
@@ -215,7 +215,7 @@ def _is_grid(frame: pl.DataFrame, layout: _Layout) -> bool:
 def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
     """Why a figure would show nothing, empty where it shows something."""
     if prose.section == "missing" and not any(frame["value"].fill_null(1.0)):
-        return "Every value is 0, so nothing is drawn; the table has the intervals."
+        return ALL_ZERO
     few = series_of(frame.row(0, named=True)).mean and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls())
     means = "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."
     return prose.undrawn or means * few

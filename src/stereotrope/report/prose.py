@@ -10,6 +10,7 @@ from stereotrope.report.numbers import count
 from stereotrope.report.series import Series
 from stereotrope.tables import ALL_ATTRIBUTES
 
+ALL_ZERO = "Every value is 0, so nothing is drawn; the table has the intervals."
 OTHER = "other"
 """Section of measures whose words name none."""
 

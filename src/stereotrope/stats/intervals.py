@@ -58,8 +58,7 @@ def newcombe(
         p1, p2 = first / first_n, second / second_n
     difference = p1 - p2
     low = difference - np.hypot(p1 - low1, high2 - p2)
-    high = difference + np.hypot(high1 - p1, p2 - low2)
-    return np.maximum(low, -1.0), np.minimum(high, 1.0)
+    return np.maximum(low, -1.0), np.minimum(difference + np.hypot(high1 - p1, p2 - low2), 1.0)
 
 
 def fisher_z(r: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:

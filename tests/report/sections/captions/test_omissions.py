@@ -3,9 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import pytest
 from tests.report.sections.captions.made_up_captions import captions_material, row
 
 from stereotrope.report.panels import Figure
+from stereotrope.report.prose import ALL_ZERO
 from stereotrope.report.sections.captions.measured import measured_blocks
 
 
@@ -69,3 +72,17 @@ def test_an_element_without_captions_says_so(tmp_path: Path) -> None:
     assert "value" not in zebra
     assert zebra["text"] == "not defined: no usable caption"
     assert labels(made)[-1] == "zebra"
+
+
+@pytest.mark.parametrize(("value", "titles"), [(0.0, []), (0.1, [""])])
+def test_terms_that_no_caption_holds_are_told_and_not_drawn_and_a_title_is_said_once(
+    tmp_path: Path, value: float, titles: list[str]
+) -> None:
+    material = captions_material(tmp_path)
+    held = pl.col("measure") == "hallucination"
+    material.estimates = material.estimates.filter(pl.col("measure") != "car").with_columns(
+        value=pl.when(held).then(value).otherwise("value")
+    )
+    (made,) = [f for b in measured_blocks(material) for f in b.figures if f.name == "hallucination"]
+    assert [panel.title for panel in made.panels] == titles
+    assert (ALL_ZERO in made.notes) == (value == 0)

@@ -12,7 +12,7 @@ from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, decimals, number
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, domain_of, files_of, notes_of, panel_words
-from stereotrope.report.prose import MeasureProse, listing
+from stereotrope.report.prose import ALL_ZERO, MeasureProse, listing
 from stereotrope.report.sections.captions.scores import Basis, band_words, in_band
 from stereotrope.report.series import Estimate, series_in
 
@@ -186,6 +186,8 @@ class Drawing:
         models = frame["generator"].drop_nulls().n_unique() if "generator" in frame.columns else 0
         files = [series.name for series in series_in(frame)]
         notes = list(self.notes)
+        if self.panels and not any(frame["value"].fill_null(1.0)):
+            self.panels, notes = [], [ALL_ZERO]
         if self.cut:
             left = count(self.cut, "further line is", "further lines are")
             notes.append(f"{left} in the table and in the files only.")

@@ -104,7 +104,7 @@ def _held(drawing: Drawing) -> Figure:
     drawing.titled(joined if len(parts) > 1 else next(iter(parts.values())))
     look = SeriesStyle.for_frame(drawing.frame, next(iter(parts.values())).unit, bars=True)
     for measure, prose in parts.items():
-        drawing.add(prose.title, drawing.lines(drawing.of(measure)), look)
+        drawing.add(prose.title if len(parts) > 1 else "", drawing.lines(drawing.of(measure)), look)
     return drawing.figure("-".join(parts), reads=joined.reads)
 
 
