@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.errors import AuditFileError
 
@@ -75,40 +77,31 @@ MEASURES = (
 )
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    rows = pictures(np.random.default_rng(11))
-    folder = tmp_path_factory.mktemp("study") / "whole"
-    return rows, audit(folder, rows, MEASURES).run(folder / "run").estimates
+VALUE, SMALL = pl.col("value"), 1e-12
+BROKEN = {
+    "null has a reason, and only null": VALUE.is_null() == pl.col("undefined").is_null(),
+    "null has no interval": VALUE.is_null() & (pl.col("low").is_not_null() | pl.col("p_value").is_not_null()),
+    "an interval holds its value": (pl.col("low") - SMALL > VALUE) | (pl.col("high") + SMALL < VALUE),
+    "bounds do": (pl.col("bound_low") - SMALL > VALUE) | (pl.col("bound_high") + SMALL < VALUE),
+    "q is no less than p": pl.col("q_value") < pl.col("p_value") - SMALL,
+    "excess is above the floor": (VALUE - pl.col("floor") - pl.col("excess")).abs() > SMALL,
+    "a share is of its counts": (
+        VALUE
+        - pl.col("numerator") / pl.col("denominator")
+        + (pl.col("numerator_reference") / pl.col("n_reference")).fill_null(0.0)
+    ).abs()
+    > SMALL,
+}  # fmt: skip
+"""What estimates promise → where one breaks it."""
 
 
-def test_every_estimate_keeps_to_what_its_columns_promise(study: tuple[Any, pl.DataFrame]) -> None:
-    _, estimates = study
-    value = pl.col("value")
-    assert estimates.filter(value.is_null() == pl.col("undefined").is_null()).height == 0
-    assert (
-        estimates.filter(
-            value.is_null(), pl.col("low").is_not_null() | pl.col("p_value").is_not_null()
-        ).height
-        == 0
-    )
-    assert estimates.filter((value < pl.col("low") - 1e-12) | (value > pl.col("high") + 1e-12)).height == 0
-    assert (
-        estimates.filter(
-            (value < pl.col("bound_low") - 1e-12) | (value > pl.col("bound_high") + 1e-12)
-        ).height
-        == 0
-    )
-    assert estimates.filter(pl.col("q_value") < pl.col("p_value")).height == 0
-    counted = estimates.filter(pl.col("numerator").is_not_null())
-    assert set(counted["measure"]) == {"share", "share_difference", "female_ratio"}
-    share = pl.col("numerator") / pl.col("denominator")
-    before = (pl.col("numerator_reference") / pl.col("n_reference")).fill_null(0.0)
-    assert counted.filter((value - share + before).abs() > 1e-12).height == 0
-
-
-def test_what_enters_and_what_is_left_out_add_up_to_the_pictures(study: tuple[Any, pl.DataFrame]) -> None:
-    rows, estimates = study
+def require_sound(rows: Sequence[Picture], run: st.Run) -> None:
+    """What estimates promise, what enters and is left out, and what findings say of both."""
+    estimates = run.estimates
+    for promise, broken in BROKEN.items():
+        assert estimates.filter(broken).height == 0, promise
+    for row in estimates.iter_rows(named=True):
+        assert sum(json.loads(row["excluded"] or "{}").values()) == row["n_excluded"]
     keys = ["generator", "object", "group"]
     made = pl.DataFrame(rows).rename({"model": "generator"}).group_by(keys).len("asked")
     base = made.filter(group="base").drop("group").rename({"asked": "asked_of_base"})
@@ -116,15 +109,44 @@ def test_what_enters_and_what_is_left_out_add_up_to_the_pictures(study: tuple[An
     joined = of_one.join(made, on=keys, how="left").join(base, on=keys[:2], how="left").fill_null(0)
     asked = pl.col("asked") + pl.when(pl.col("reference") == "base").then("asked_of_base").otherwise(0)
     assert joined.filter(pl.col("n") + pl.col("n_reference") + pl.col("n_excluded") != asked).height == 0
-    for row in estimates.iter_rows(named=True):
-        assert sum(json.loads(row["excluded"] or "{}").values()) == row["n_excluded"]
+    for finding in run.findings.filter(pl.col("kind") != "instrument").iter_rows(named=True):
+        k, n, value = TOLD.search(finding["sentence"]).groups()  # type: ignore[union-attr]
+        where = {**json.loads(finding["scope"]), "attribute": finding["attribute"], "category": value}
+        (share,) = estimates.filter(measure="share", **where).iter_rows(named=True)
+        assert (share["numerator"], share["denominator"]) == (int(k), int(n))
+
+
+TOLD = re.compile(r"n (\d+) of (\d+) pictures .*?“([^”]+)” \[")
+"""Count, whole and value of a finding."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], st.Run]:
+    rows = pictures(np.random.default_rng(11), most=16)
+    folder = tmp_path_factory.mktemp("study") / "whole"
+    return rows, audit(folder, rows, MEASURES).run(folder / "run")
+
+
+def test_estimates_and_findings_keep_to_what_they_promise(study: tuple[list[Any], st.Run]) -> None:
+    rows, run = study
+    assert run.findings.filter(pl.col("kind") != "instrument").height > 2
+    require_sound(rows, run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60))
+def test_all_kinds_of_small_studies_keep_to_it(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = pictures(rng, most=int(rng.choice([2, 4, 9, 25])))
+    if any(row["group"] == "base" for row in rows):
+        require_sound(rows, audit(tmp_path, rows, MEASURES).run(tmp_path / "run"))
 
 
 @pytest.mark.parametrize("change", ["order", "another model", "another condition"])
 def test_what_has_nothing_to_do_with_a_row_changes_nothing_of_it(
-    study: tuple[Any, pl.DataFrame], tmp_path: Path, change: str
+    study: tuple[list[Any], st.Run], tmp_path: Path, change: str
 ) -> None:
-    rows, before = study
+    rows, before = study[0], study[1].estimates
     if change == "order":
         rows = [rows[i] for i in np.random.default_rng(3).permutation(len(rows))]
     else:
