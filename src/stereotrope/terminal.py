@@ -83,7 +83,10 @@ def table_lines(
     if widths is not None:
         yield from _lines(heads, cells, widths)
         return
-    worded = [i for i, column in enumerate(columns_of) if not any(map(_is_value, column))]
+    valued = [
+        any(_TOGETHER.search(c) or (c and _NUMBER.fullmatch(c)) for c in column) for column in columns_of
+    ]
+    worded = [i for i, has_value in enumerate(valued) if not has_value]
     said = worded if named is None else list(range(named))
     told = [i for i in range(len(heads)) if i not in said]
     words = [", ".join(row[i] for i in said if row[i] not in ("", "–")) for row in cells]
@@ -95,11 +98,6 @@ def table_lines(
     for which, row in zip(words, cells, strict=True):
         numbers = "; ".join(f"{heads[i]} {row[i]}" for i in told if row[i])
         yield from _wrapped(Text(f"{which}\n{_GAP}{numbers}"), width)
-
-
-def _is_value(cell: str) -> bool:
-    """Whether a cell holds a number of the score, not the name of a level."""
-    return bool(cell and _NUMBER.fullmatch(cell)) or bool(_TOGETHER.search(cell))
 
 
 def _least(head: str, column: Sequence[str]) -> int:

@@ -10,13 +10,7 @@ from stereotrope.clients.account import Account, Call, Total, totals_of
 from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.chat import RESPONSE_FORMATS, Answer, ChatClient
 from stereotrope.clients.endpoint import ENDPOINT_KEYS, PROVIDERS, Endpoint, is_model, split_model
-from stereotrope.clients.error_body import (
-    declining_form,
-    error_in,
-    is_moderation,
-    is_trouble,
-    tells_error,
-)
+from stereotrope.clients.error_body import declining_form, error_in, is_moderation, is_trouble, tells_error
 from stereotrope.clients.failures import ErrorReply, classify
 from stereotrope.clients.fetch import fetch
 from stereotrope.clients.http import HttpClient

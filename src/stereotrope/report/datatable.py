@@ -57,7 +57,7 @@ def dot_of(
 ) -> dict[str, Any]:
     """An estimate as a dot: where it, its interval and its floor lie, and what is said of it.
 
-    ``said`` is its :func:`estimate_text`, ``bare`` that of the value ``alone``, ``text`` what stands beside
+    ``said`` is its :func:`estimate_text`, ``bare`` that of the value alone, ``text`` what stands beside
     the dot where that is more.
     """
     drawn = row["value"] is not None
@@ -76,16 +76,14 @@ def dot_of(
     }
 
 
-def estimate_text(
-    material: Material, row: Estimate, *, places: int | None = None, alone: bool = False
-) -> str:
-    """Value and interval of an estimate, or its value ``alone``, to ``places`` digits; or why it has none."""
+def estimate_text(material: Material, row: Estimate, *, places: int | None = None, bare: bool = False) -> str:
+    """Value and interval of an estimate, or its ``bare`` value, to ``places`` digits; or why it has none."""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
     ends = (row["value"], row["low"], row["high"])
     if places is None and material.explain(series_of(row)).scale == "rank":
         places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
-    return interval(*ends, row["n"], places=places, alone=alone)
+    return interval(*ends, row["n"], places=places, bare=bare)
 
 
 def table_by(

@@ -245,6 +245,6 @@ def dot_rows(
         said, q, text, sure = estimate_text(material, r), r["q_value"], "", None
         if q is not None:
             text, sure = f"{said}{_GAP}q {'' if q < _SMALLEST else '= '}{probability(q)}", q <= SIGNIFICANT
-        short = estimate_text(material, r, alone=True)
+        short = estimate_text(material, r, bare=True)
         rows.append(dot_of(r, label, said, short, series=name, text=text, sure=sure))
     return rows

@@ -51,15 +51,15 @@ def interval(
     n: int | None = None,
     *,
     places: int | None = None,
-    alone: bool = False,
+    bare: bool = False,
 ) -> str:
-    """``0.41 [0.33, 0.52]``: the same digits for all three; the value ``alone``, or without an interval."""
+    """``0.41 [0.33, 0.52]``: the same digits for all; the value alone if ``bare`` or without interval."""
     if value is None:
         return ""
     if places is None:
         places = decimals(max(abs(x) for x in (value, low, high) if x is not None), n)
     text = number(value, places=places)
-    if alone or low is None or high is None:
+    if bare or low is None or high is None:
         return text
     return f"{text} [{number(low, places=places)}, {number(high, places=places)}]"
 

@@ -154,8 +154,8 @@ def _beside(
         heading = " · ".join(str(row[c]) for c in by if c not in rows_by and row[c] is not None)
         label = ", ".join(level_words(c, row[c]) for c in rows_by if row[c] is not None) or "all"
         texts, short = (
-            {s: estimate_text(material, r, places=_PLACES.get(s), alone=alone) for s, r in pair.items()}
-            for alone in (False, True)
+            {s: estimate_text(material, r, places=_PLACES.get(s), bare=bare) for s, r in pair.items()}
+            for bare in (False, True)
         )
         drawn = [dot_of(r, label, texts[s], short[s], series=s) for s, r in pair.items()]
         panels.setdefault(heading, []).extend(drawn)

@@ -37,7 +37,7 @@ def estimate(value: float | None, low: float | None, high: float | None, flags: 
     ],
 )
 def test_the_band_says_what_else_the_interval_reaches(row: Any, said: str) -> None:
-    assert reach(row) == said
+    assert ", ".join(reach(row)) == said
 
 
 def test_the_band_is_the_one_that_the_row_carries() -> None:

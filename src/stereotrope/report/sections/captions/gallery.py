@@ -27,7 +27,6 @@ from stereotrope.report.sections.captions.scores import (
     edges_text,
     in_band,
     reach,
-    reach_parts,
     tentative,
     warnings,
 )
@@ -296,7 +295,7 @@ def _score(material: Material, row: Estimate) -> ScoreCell:
     if row["value"] is None:
         lines = [prose.abbreviation, "not defined", str(row["undefined"] or "no reason given")]
         return ScoreCell(name, lines[1], None, lines[2], n, lines)
-    told, doubted = reach_parts(row), tentative(row)
+    told, doubted = reach(row), tentative(row)
     # What the interval of a tentative score reaches stands on its own line.
     said = ", ".join(told)
     lines = [prose.abbreviation, in_band(row), *(told if doubted else [said])]
@@ -314,7 +313,7 @@ def _table(chooser: Chooser, grid: ScoreGrid, lines: Sequence[Sequence[Estimate]
             "score": lambda row: grid.material.explain(row["measure"]).short,
             "of": lambda row: words(row["attribute"] or "") or "–",
             "value [interval]": grid.value_cell,
-            "band": lambda row: reach(row) or "–",
+            "band": lambda row: ", ".join(reach(row)) or "–",
             "groups": lambda row: chooser.named(row) or "–",
             "n": itemgetter("n"),
             "left out": lambda row: left_out_text(grid.material, row),

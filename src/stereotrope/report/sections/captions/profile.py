@@ -138,7 +138,8 @@ class _Radar:
             {
                 **{c: row[c] for c in ("value", "low", "high")},
                 "text": number(row["value"], places=2) if numbered else "",
-                "tip": f"{name}, {short}: {estimate_text(self.material, row)}, {reach(row)}, n = {row['n']}",
+                "tip": f"{name}, {short}: "
+                + ", ".join([estimate_text(self.material, row), *reach(row), f"n = {row['n']}"]),
             }
             for row, name, short in zip(self.scores[model], self.names, self.short, strict=True)
         ]
@@ -162,7 +163,7 @@ class _Radar:
             "score": lambda row: self.material.explain(row["measure"]).abbreviation,
             "model": itemgetter("generator"),
             "value [interval]": grid.value_cell,
-            "band": lambda row: reach(row) or "–",
+            "band": lambda row: ", ".join(reach(row)) or "–",
             "n": itemgetter("n"),
             "warnings": warnings,
         }

@@ -210,13 +210,8 @@ def in_band(row: Estimate, least: int = 2) -> str:
     return interval(row["value"], row["low"], row["high"], places=next(exact, _MOST_PLACES))
 
 
-def reach(row: Estimate) -> str:
-    """The band in words, its doubt, what the interval reaches: ``low, mostly unknown, up to high``."""
-    return ", ".join(reach_parts(row))
-
-
-def reach_parts(row: Estimate) -> list[str]:
-    """The band in words with its doubt, and what the interval reaches where that is another."""
+def reach(row: Estimate) -> list[str]:
+    """The band in words with its doubt, ``low, mostly unknown``, and what the interval reaches beside."""
     at = band_of(row)
     if at is None:
         return []
