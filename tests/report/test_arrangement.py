@@ -110,6 +110,18 @@ def test_of_a_large_figure_the_strongest_rows_are_open_and_all_are_behind_a_line
     ]
 
 
+def test_a_row_without_an_interval_leads_none_that_has_one(judged: Any) -> None:
+    """One picture that differs from another is a divergence of 1, and says nothing of its condition."""
+    whole = (pl.col("measure") == "bds") & (pl.col("attribute") == "all") & pl.col("value").is_not_null()
+    single = whole & (pl.int_range(pl.len()).over(whole) == 0)
+    told = {"value": 1.0, "low": None, "high": None, "n": 1}
+    changed = [pl.when(single).then(pl.lit(v)).otherwise(c).alias(c) for c, v in told.items()]
+    run = replace(judged, estimates=judged.estimates.with_columns(changed))
+    drawn = values(chapters(run)["divergence"][0].lead.panels[0])
+    assert len(drawn) == 10
+    assert all("low" in v for v in drawn)
+
+
 def test_rows_that_only_mirror_others_are_counted_where_the_strongest_stand(judged: Any) -> None:
     two = judged.estimates.filter(pl.col("category").ne_missing("black"))
     changed = chapters(replace(judged, estimates=two))["shares"][-1].lead

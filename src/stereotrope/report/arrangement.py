@@ -185,7 +185,7 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     records = sorted(
         frame.filter(pl.col("value").is_not_null()).iter_rows(named=True),
         key=lambda r: (
-            (r["floor"] or 0.0) - abs(r["value"]),
+            (r["low"] is None, (r["floor"] or 0.0) - abs(r["value"])),  # what has no interval leads nothing
             -(r["n"] or 0),
             [material.position(c, r[c]) for c in columns],
         ),
