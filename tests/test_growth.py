@@ -170,7 +170,7 @@ def test_the_report_shows_regions_in_their_pictures_and_sets_side_by_side(audite
     assert "<p>shade: 6 of 8 pictures with their regions.</p>" in part
     assert part.count('class="box"') == 12
     assert '<rect class="inner" x="64" y="0" width="64" height="128"/>' in part
-    assert len(re.findall(r"<li>shade: (?:dark|light)</li>", part)) == 12
+    assert len(re.findall(r"<li>half: (?:left|right); shade: (?:dark|light)</li>", part)) == 12
     assert "<p>alike: 4 sets.</p>" in part
     assert len(re.findall(r"calibrated: (?:cup|car)</a> · alike: (?:yes|no)", part)) == 4
 
