@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,7 +43,7 @@ class Cell:
     """value → prompt → number of images (one prompt, None, where prompts are not known)."""
     excluded: Counter[str] = field(default_factory=Counter)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Images with a usable label."""
         return sum(prompts.total() for prompts in self.seen.values())
@@ -51,7 +52,7 @@ class Cell:
         """Images labelled with this value."""
         return self.seen[value].total() if value in self.seen else 0
 
-    @property
+    @cached_property
     def prompts(self) -> list[str | None]:
         """The prompts behind the usable labels, sorted."""
         return sorted({p for counter in self.seen.values() for p in counter}, key=lambda p: p or "")

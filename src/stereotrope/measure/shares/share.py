@@ -105,10 +105,9 @@ def _shares(
             continue
         each = 1 - (1 - level) / len(listed) if simultaneous else level
         kind = f"Goodman, simultaneous over {len(listed)} categories" if simultaneous else "Wilson"
-        for category in listed:
-            k, n = cell.effective(category, level=each)
-            low, high = wilson(k, n, level=each)
-            prompts = len(cell.prompts)
+        ks, ns = zip(*(cell.effective(category, level=each) for category in listed), strict=True)
+        prompts = len(cell.prompts)
+        for category, n, low, high in zip(listed, ns, *wilson(ks, ns, level=each), strict=True):
             rows.append(
                 {
                     **shared,
