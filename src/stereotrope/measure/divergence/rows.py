@@ -125,10 +125,12 @@ def _counted(
     """A row without its numbers: attribute, counts, what is left out and why it may be undefined."""
     groups, defined = comparison.groups, (labelled > 0).sum(axis=0) > 1
     entered = columns[defined] if defined.any() else columns
-    counts = [int(coded.labelled(g, entered).any(axis=1).sum()) for g in groups]
+    counts: list[int] = labelled.sum(axis=1).tolist()
+    if len(columns) > 1:
+        counts = [int(coded.labelled(g, entered).any(axis=1).sum()) for g in groups]
     entering = labelled[:, defined]
     flags = {
-        "several_prompts": any(len(np.unique(coded.prompts[g])) > 1 for g in groups),
+        "several_prompts": any((coded.prompts[g] != coded.prompts[g[:1]]).any() for g in groups),
         "few_attributes": attribute == ALL_ATTRIBUTES and not defined.all(),
         "few_groups": len(groups) > 2 and (labelled == 0).any(),
         "small_n": min(counts) < SMALL_N or (entering[entering > 0] < SMALL_N).any(),
