@@ -281,9 +281,9 @@ def _rows(row: Mapping[str, Any], result: _Scored | None, how: _How) -> list[dic
     for at, (measure, source, least) in enumerate(kinds[:1] if how.released else kinds):
         made = {**row, "measure": measure, "source": source}
         if result is not None:
-            value, *drawn = result.scores[at].tolist()
+            value, drawn = float(result.scores[at][0]), result.scores[at][1:]
             made["value"] = value
-            known = np.array(drawn)[~np.isnan(drawn)]
+            known = drawn[~np.isnan(drawn)]
             if len(known) > 1:
                 half = normal_quantile(how.level) * float(known.std(ddof=1))
                 made["low"] = max(least, value - float(np.hypot(half, result.unseen)))
