@@ -203,7 +203,7 @@ MEASURES: dict[str, Measure] = {
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
-    "unfounded_rate": partial(measure.unfounded_rate, by=("attribute", "generator")),
+    "unfounded_rate": partial(measure.unfounded_rate, known=None, by=("attribute", "generator")),
     "vac": partial(measure.vac, n_bootstrap=40),
     "violation_rate": lambda x: measure.violation_rate(constraints(x), "group", by=("generator", "object")),
 }

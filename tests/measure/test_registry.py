@@ -103,6 +103,7 @@ FURTHER = {
     "order_flip_rate": {"reordered": LABELLED_TWICE.head(0)},
     "female_ratio": {"attribute": "hue"},
     "share_difference": {"baseline": "base"},
+    "unfounded_rate": {"known": None},
 }
 
 
