@@ -22,7 +22,7 @@ def words_in(text: str) -> list[str]:
     In scripts without marks these are the words of scikit-learn's default pattern. Combining marks are
     part of a word, so that Hindi or Tamil are not cut at their vowels.
 
-    >>> words("A Doctor's X-ray in हिंदी")
+    >>> words_in("A Doctor's X-ray in हिंदी")
     ['doctor', 'ray', 'in', 'हिंदी']
     """
     return [word for word in _pattern(text.isascii()).findall(text.casefold()) if len(word) > 1]
