@@ -51,6 +51,7 @@ def test_a_score_is_one_line_with_its_interval_and_its_noise_floor(width):
     (line,) = [line for line in text.splitlines() if line.startswith("car")]
     assert line.rstrip() == "car        0.29 [0.21, 0.38]            0.07  < 0.001  20"
     assert "noise floor" in text
+    assert text.count("In the order of the distance above the noise floor") == 1
     assert "value [95% interval]" in text
 
 

@@ -162,6 +162,9 @@ def _print_table(
     else:
         out.print()
         print_wrapped(Text(title, style="bold"), out)
+    if floor and len(lines) > 1 and known == _strongest(known):
+        apart = ", means apart" * bool(single and means)
+        out.print(Text(f"In the order of the distance above the noise floor{apart}.", style="dim"))
     _print_undefined(rows, out)
     if means:
         over = (_averaged(means[0], scope) or "").replace("_", " ")
