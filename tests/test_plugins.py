@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -274,3 +275,37 @@ def test_a_suite_that_does_not_say_what_it_is_is_named(tmp_path):
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
     told = r"error: suite 'lamps' of the package lighting: \S+suite.yaml:1: summary is missing; add it"
     assert re.search(told, " ".join(refused.stderr.split()))
+
+
+def test_a_measure_an_annotator_and_a_suite_of_ours_are_a_file_or_a_folder_each(tmp_path):
+    shutil.copytree(
+        Path(st.__file__).parent, tmp_path / "stereotrope", ignore=shutil.ignore_patterns("*.pyc")
+    )
+    rooms = tmp_path / "stereotrope"
+    (rooms / "measure" / "label_count.py").write_text(MEASURE)
+    with (rooms / "measure" / "words.yaml").open("a", encoding="utf-8") as words:
+        words.write(f"\n{WORDS}")
+    (rooms / "annotate" / "brightness.py").write_text(ANNOTATOR)
+    (rooms / "suites" / "lamps").mkdir()
+    for name, text in SUITE.items():
+        (rooms / "suites" / "lamps" / name).write_text(text)
+    listed = " ".join(stereotrope(tmp_path, name).stdout for name in ("measures", "annotators", "suites"))
+    for said in (
+        "How many labels there are.",
+        "is the picture bright or dark",
+        "Lamps, as somebody asked for",
+    ):
+        assert said in " ".join(listed.split())
+    assert "(from" not in listed
+    assert stereotrope(tmp_path, "lamps", "count").stdout == "3\n"
+    (tmp_path / "pictures").mkdir()
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "pictures" / "a.png")
+    (tmp_path / "pictures" / "metadata.csv").write_text("file_name,prompt\na.png,lamp\n")
+    asked = "annotators: [{brightness: , limit: 0}]\nmeasures: [label_count]\nreport: {figures: false}\n"
+    (tmp_path / "audit.yaml").write_text(SUITE["audit.yaml"] + asked)
+    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet(tmp_path / "run" / "labels.parquet")["value"].to_list() == ["bright"]
+    assert pl.read_parquet(tmp_path / "run" / "estimates.parquet")["value"].to_list() == [1.0]
+    assert "How many labels each model has" in (tmp_path / "run/report/index.html").read_text()
+    assert "packages" not in st.open(tmp_path / "run").info
