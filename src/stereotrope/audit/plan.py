@@ -26,7 +26,7 @@ from stereotrope.tables import factors_of
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
 
-_Made = TypeVar("_Made")
+_T = TypeVar("_T")
 
 
 class ReadingCheck(Protocol):
@@ -224,10 +224,8 @@ def _suite(spec: AuditSpec, source: Source) -> dict[str, Any]:
         raise source.error(f"suite: {error}", "suite") from None
 
 
-def _created(
-    make: Callable[[Any], _Made], items: Sequence[Any], source: Source, key: str
-) -> tuple[_Made, ...]:
-    made: dict[str, _Made] = {}
+def _created(make: Callable[[Any], _T], items: Sequence[Any], source: Source, key: str) -> tuple[_T, ...]:
+    made: dict[str, _T] = {}
     for index, item in enumerate(items):
         try:
             one = make(item)

@@ -36,11 +36,9 @@ DECLINED = "declined by the model's policy (planted)"
 
 
 def _shares(value: Any) -> Any:
-    return (
-        {str(cue): require_share(of) for cue, of in value.items()}
-        if isinstance(value, dict)
-        else require_share(value)
-    )
+    if isinstance(value, dict):
+        return {str(cue): require_share(of) for cue, of in value.items()}
+    return require_share(value)
 
 
 class CalibratedOptions(Options):

@@ -112,9 +112,10 @@ def delta(
 
     Notes
     -----
-    Above 0 says *further from equal shares than the baseline* for most measures, not more harmful. Scores
-    that read too high at small n are not comparable with a baseline of fewer captions: 15 against 100 alone
-    moves BA of seven groups by 0.3. That captions of two models may be alike the interval leaves out.
+    Above 0 says *further from equal shares than the baseline* for most measures, not more harmful: the
+    baseline is a model like others. Scores that read too high at small n are not comparable with a
+    baseline of fewer captions: 15 against 100 alone moves BA of seven groups by 0.3. The prompts being the
+    same, captions of two models may still be alike; the interval leaves that out.
 
     References
     ----------

@@ -108,9 +108,10 @@ def cbs(
 
     Notes
     -----
-    PD and 1 − H come from the same shares, so skew counts twice. It has no direction: see
-    :func:`signed_parity`. Where most captions name no group (flag ``mostly_unknown``), 1 − H is high for that
-    alone: see :func:`occlusion_split`. Both parts read too high at small n; the interval allows for it.
+    PD and 1 − H come from the same shares, so skew counts twice. It has no direction: all women and all men
+    score alike; see :func:`signed_parity`. Where most captions name no group (flag ``mostly_unknown``), 1 − H
+    is high for that reason alone; see :func:`occlusion_split`. Both parts read too high at small n; the
+    interval is corrected for what the resamples show of it.
 
     References
     ----------
@@ -214,7 +215,8 @@ def contextual_diversity(
     Notes
     -----
     Seldom below 0.5: GMR is near 1 with several keywords and CPS near 0, whatever the pictures, so under
-    ``paper`` the entropy moves it within a third of its range.
+    ``paper`` the entropy moves it within a third of its range. A mistake of the lexicon in a species
+    raises H and lowers the score.
 
     References
     ----------

@@ -136,7 +136,8 @@ def bias_amplification(
     -----
     Distance from equal shares; whatever its name, it says nothing about training data. The greatest value
     grows with k (1 for two groups, 1.71 for seven). Too high at small n: 0.50 at 15 captions of seven equally
-    frequent groups. The interval reaches 0 where a likelihood-ratio test tells no shares from equal ones.
+    frequent groups. The interval reaches 0 where a likelihood-ratio test does not tell the shares from
+    equal ones. Under ``released`` one group only scores as all groups equally often.
 
     References
     ----------
@@ -189,7 +190,8 @@ def shannon_entropy(
 
     Notes
     -----
-    Too low at small n, by about (k − 1)/(2n ln k): 0.12 at 15 captions of seven groups.
+    Too low at small n, by about (k − 1)/(2n ln k): 0.12 at 15 captions of seven groups. Under
+    ``released`` two groups of seven seen equally often have the entropy of seven.
 
     References
     ----------

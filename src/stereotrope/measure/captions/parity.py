@@ -66,8 +66,9 @@ def parity_difference(
     Notes
     -----
     Reads too high at small n: 0.21 on average at 15 captions of two equally frequent groups. It cannot say
-    which side leads; :func:`signed_parity` does. Two sides seldom named are at parity: read it beside the
-    share of ``unknown``. The bootstrap makes up 2 captions, so that unanimous ones have an interval.
+    which side leads; :func:`signed_parity` does. Two sides seldom named at all are at parity: read it beside
+    the share of ``unknown``. The bootstrap makes up 2 captions on average that name any group, so that
+    unanimous captions still have an interval.
 
     References
     ----------
@@ -131,7 +132,8 @@ def signed_parity(
 
     Notes
     -----
-    Not biased at any n. The paper recommends a signed term; no released script has it.
+    Not biased at any n. The paper recommends a signed term because its composite score calls a model that
+    shows only women as biased as one that shows only men; no released script has it.
 
     References
     ----------

@@ -145,13 +145,15 @@ def profile(
     Notes
     -----
     Both composites are joined though they say different things: of people how uneven, of animals and
-    insects how little varied. The area depends on the order of the axes, which means nothing, and squares
-    scores. Read the mean and ``radar_area_any_order``, and a rank only where ``radar_rank_orders`` is near 1.
+    insects how little varied. The area depends on the order of the axes, which means nothing; it squares
+    scores, so that one high score beside another weighs more than the same score between low ones. Read
+    the mean and ``radar_area_any_order``, and a rank only where ``radar_rank_orders`` is near 1.
 
     Intervals join those of the composites by square-and-add, captions of different prompts being
     independent. At small n every composite of nearly even groups reads too high, and over prompts these
-    errors add up: the interval adds what each composite's shows of it. Ranks have no interval: two whose
-    areas' intervals overlap may as well stand the other way round.
+    errors add up: the interval adds what each composite's shows of it. Simulated to cover in 0.91 to 1.00 of
+    samples, in 0.85 to 0.90 where no terms enter and groups are exactly even or four in five captions name
+    none. Ranks have no interval: two whose areas' intervals overlap may as well stand the other way round.
 
     References
     ----------

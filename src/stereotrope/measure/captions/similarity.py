@@ -156,8 +156,9 @@ def vendi(cell: Captions, *, text: str | None = None) -> list[ScoreRow]:
     It grows with N and its normalised form shrinks: scores at different N are not to be compared. It
     measures words, not pictures. The interval is of the score expected at this N: Student's, with the
     jackknife's standard error over captions (over prompts, where a cell spans several) and two made-up
-    ones like no other; above 1,000 captions the infinitesimal jackknife's, which is narrower. Captions
-    without a word, and those in scripts without spaces (Chinese, Thai …), are left out with a reason.
+    ones like no other; above 1,000 captions the infinitesimal jackknife's, which is narrower. Rows are not
+    drawn again, since a resample holds captions twice, which lowers the score. Captions without a word, and
+    those in scripts without spaces between words (Chinese, Thai …), are left out with a reason.
 
     References
     ----------

@@ -70,7 +70,8 @@ def gmr(cell: Captions, keywords: Sequence[str], *, column: str = "keyword") -> 
     Notes
     -----
     Grows with the number of keywords: six that each stand in 0.8 of captions give about 0.74; the rates of
-    single ones say what is missing. Captions in another script are out (``other script than the terms``).
+    single ones say what is missing. What a caption does not say may still be in the picture. Captions in
+    another script than every keyword are left out (``other script than the terms``).
 
     References
     ----------

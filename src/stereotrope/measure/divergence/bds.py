@@ -89,8 +89,9 @@ def bds(
     from several prompts, rows are flagged ``several_prompts``; name what tells these apart in ``within`` and
     use :func:`stereotrope.measure.average`.
 
-    Values mistaken alike for every group make a divergence smaller and never make one. The authors' scripts
-    average in a missing combination as 0, which neither definition does.
+    Values mistaken alike for every group make a divergence smaller and never make one; errors that differ
+    between groups may do anything. The authors' scripts average in a missing combination as 0 and call the
+    distance a divergence; ``paper`` does neither, ``released`` only the second.
 
     References
     ----------

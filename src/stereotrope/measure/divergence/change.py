@@ -119,21 +119,24 @@ def change(
     ---------
     ``fewer than two pairs``; ``the original is not told from its noise floor``: a share of what may be
     nothing is no number. It is told from it where the mean of the lower ends of the original's own intervals
-    lies above the mean of the floors (0.05 for ``vac_chao_shen``), or where, from six pairs on, the mean
-    excess is at least twice the reach of its t interval over pairs; so for ``score="value"``, and without
-    floors ``the mean of the original is not above 0``; ``the sides rest on unlike numbers of images, which
-    VAC reads otherwise``: by over 20%, with fewer than 20 images a ``vac_chao_shen``. A score that one side
-    lacks is left out on both and counted. Interval and p are null below six pairs; ``few_pairs`` flags these,
-    and rows in which a whole pair was left out; ``small_n`` rows that hold a score flagged so. The
-    interval is null where the mean of the original is not told from 0 over pairs (``unbounded``), where all
-    of it lies below −1 (``below_scale``) and, with p, where all pairs change alike (``no_variation``).
+    lies above the mean of the floors (0.05 for ``vac_chao_shen``, which its correction may leave of nothing),
+    or where, with six pairs or more, the mean excess over that is at least twice the reach of its t interval
+    over pairs. The same holds for ``score="value"`` where floors are known; ``the mean of the original is not
+    above 0`` where they are not. ``the sides rest on unlike numbers of images, which VAC reads otherwise``:
+    by over 20%, with fewer than 20 images a ``vac_chao_shen``. A score that one side lacks is left out on
+    both and counted. Interval and p are null with fewer than six pairs; ``few_pairs`` flags these, and rows
+    in which a whole pair was left out; ``small_n`` rows that hold a score flagged so. The interval is null
+    where the mean of the original is not told from 0 over pairs (``unbounded``), where all of it lies below
+    −1 (``below_scale``) and where all pairs change alike (``no_variation``); p as well in the last case.
 
     Notes
     -----
-    Fieller's interval is wide at six pairs; it excludes 0 exactly where the t-test says p ≤ 1 − level. A raw
-    CDS falls to its floor and not to 0, so that ``score="value"`` understates a change. Where the sides rest
-    on unlike numbers of images (flagged ``uneven_n``) their floors differ as well. An original without a
-    score of the new level at all is no pair.
+    With six pairs Wilcoxon's p cannot fall below 0.031, and Fieller's interval is wide; it excludes 0 exactly
+    where the t-test says p ≤ 1 − level. A raw CDS falls to its floor and not to 0, so that
+    ``score="value"`` understates a change; a raw VAC is too high at small n. Where the sides rest on unlike
+    numbers of images (flagged ``uneven_n``) their floors differ as well. An original without a score of the
+    new level at all is no pair. The paper's changes are of raw scores by the released definition, and
+    whether of the pooled mean, as here, it does not say.
 
     References
     ----------

@@ -74,9 +74,10 @@ def judge_correlation(
 
     Notes
     -----
-    With nine groups an r of 0.80 has the interval [0.29, 0.96]. It is of the same pictures, and no sign that
-    either reads rightly: both may share a fault, and a constant factor leaves r at 1. The row over all
-    combinations also counts how much models and objects differ, and takes points as independent that are not.
+    With nine groups an r of 0.80 has the interval [0.29, 0.96]. Both annotators look at the same pictures:
+    r says whether they agree on this sample. The row over all combinations also counts how much models
+    and objects differ, and takes points as independent that are not. A high r does not show that either
+    reads rightly: both may share a fault, and a constant factor leaves r at 1.
 
     References
     ----------

@@ -107,8 +107,9 @@ def vac(
         :math:`K_a` is the length of the list, and a value outside it is left out as ``invalid``.
     pooled
         Factors that do not part the values of an attribute without a list: there :math:`K_a` is the number
-        of values seen in the same combination of the other factors of ``within``, over all groups and all
-        levels of these: one scale. A factor that is null for some images does not part them either.
+        of values seen in the same combination of the other factors of ``within``, over all groups and over
+        all levels of these, so that scores of two phrasings have one scale. A factor that is null for
+        some images, such as the phrasing that a baseline has not, does not part them either.
     definition
         ``paper``: as above. ``released``: :math:`K_a` is the number of values seen in the condition
         itself (one value scores 1), and scores under 0.05 are dropped.
@@ -132,10 +133,11 @@ def vac(
 
     Notes
     -----
-    At small n VAC reads too high (0.07 at 20 images of 5 equally frequent values); no shuffle shows by how
-    much: ``floor`` is null, and ``vac_chao_shen`` stands beside it. The interval is of the score expected at
-    this n: score ± z times the bootstrap's standard deviation; where all images agree, the lower end is the
-    score at :math:`(1-u)^n = (1 - level)/2`, with the share u spread evenly over the other values.
+    At small n VAC reads too high (0.07 at 20 images of 5 equally frequent values). No shuffle of labels
+    shows by how much, so ``floor`` is null; ``vac_chao_shen`` stands beside it. The interval is of the score
+    expected at this n: score ± z times the bootstrap's standard deviation; where all images agree, the
+    lower end is the score at :math:`(1-u)^n = (1 - level)/2`, with the share u spread evenly over the
+    other values. That of ``vac_chao_shen`` takes no account of the bias that the correction leaves.
 
     References
     ----------

@@ -69,9 +69,10 @@ def average(
 
     Notes
     -----
-    The interval says how the mean would vary with other objects like these, not with other images of the
-    same ones. A category that ``share_difference`` does not list for a level counts as missing there: name
-    the categories with its ``value=``.
+    The interval says how the mean would vary with other objects like these, not with other images of
+    the same ones. Cutting it leaves its coverage as it is: no mean lies beyond the scale. A category that
+    ``share_difference`` does not list for a level counts as missing there: name the categories with its
+    ``value=``.
 
     References
     ----------

@@ -104,8 +104,9 @@ def corrected_share(
     Notes
     -----
     The interval carries the uncertainty of both samples: quantiles of the correction over error rates and
-    label shares drawn from what the counts allow (:func:`stereotrope.stats.resampled_shares`). It supposes
-    that the annotator errs on these pictures as on the checked ones, alike for every group.
+    label shares drawn from what the counts allow (:func:`stereotrope.stats.resampled_shares`). A corrected
+    share is less certain than a raw one. It supposes that the annotator errs on these pictures as on the
+    checked ones, alike for every group, and speaks of the pictures with a usable label.
 
     References
     ----------
