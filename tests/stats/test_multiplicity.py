@@ -7,7 +7,14 @@ import pytest
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import benjamini_hochberg, fisher_exact, holm, sign_test
+from stereotrope.stats import (
+    benjamini_hochberg,
+    cauchy_combined,
+    fisher_exact,
+    holm,
+    reachable,
+    sign_test,
+)
 
 
 def bh_by_loop(p: list[float]) -> list[float]:
@@ -112,3 +119,28 @@ def test_the_sign_test_of_nothing_is_undefined_and_of_impossible_counts_refused(
     assert math.isnan(sign_test(0, 0))
     with pytest.raises(UsageError, match=r"k must lie between 0 and n, found 3 of 2"):
         sign_test(3, 2)
+
+
+def test_a_test_enters_the_family_where_its_margins_could_make_it_matter() -> None:
+    # By hand: of k = 1 there are three below 0.05, of k = 2 three below 0.025, of k = 3 two below 0.0167.
+    assert reachable([0.001, 0.01, 0.02, 0.2, 0.9]).tolist() == [True, True, False, False, False]
+    assert reachable([np.nan, 0.5]).tolist() == [True, False]
+    assert reachable([0.5, 0.06]).tolist() == [False, False]
+    assert reachable([]).shape == (0,)
+
+
+def test_a_combination_is_the_common_p_and_m_times_the_least_of_unlike_ones() -> None:
+    assert cauchy_combined([0.03, 0.03]) == pytest.approx(0.03)
+    assert cauchy_combined([1e-12, 0.5, 0.5, 0.5]) == pytest.approx(4e-12, rel=1e-6)
+    assert cauchy_combined([[1e-12, np.nan], [np.nan, np.nan]])[0] == pytest.approx(1e-12)
+    assert np.isnan(cauchy_combined([np.nan, np.nan]))
+    assert 0 < cauchy_combined([1e-300, 1.0]) < 1e-15
+
+
+def test_a_combination_keeps_its_level_whatever_the_correlation() -> None:
+    rng = np.random.default_rng(5)
+    for r in (0.0, 0.5, 0.9, 0.99):
+        shared, own = rng.normal(size=(200_000, 1)), rng.normal(size=(200_000, 3))
+        p = 2 * scipy_stats.norm.sf(np.abs(np.sqrt(r) * shared + np.sqrt(1 - r) * own))
+        for alpha in (0.05, 0.001):
+            assert np.mean(cauchy_combined(p) <= alpha) < 1.1 * alpha + 3 * np.sqrt(alpha / 200_000)

@@ -15,7 +15,14 @@ from stereotrope.stats.divergence import (
 )
 from stereotrope.stats.intervals import fisher_z, jackknife_interval, newcombe, normal_quantile, wilson
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
-from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm, sign_test
+from stereotrope.stats.multiplicity import (
+    benjamini_hochberg,
+    cauchy_combined,
+    fisher_exact,
+    holm,
+    reachable,
+    sign_test,
+)
 from stereotrope.stats.paired import paired_t, relative_change, signed_rank
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.stats.polygon import (
@@ -26,6 +33,7 @@ from stereotrope.stats.polygon import (
     radar_weights,
 )
 from stereotrope.stats.resampling import Resample, ScoreOfSums
+from stereotrope.stats.shifts import greatest_shift
 from stereotrope.stats.vendi import (
     tfidf,
     vendi_left_out,
@@ -41,6 +49,7 @@ __all__ = [
     "any_order_weights",
     "axis_orders",
     "benjamini_hochberg",
+    "cauchy_combined",
     "chao_shen_entropy",
     "cluster_bootstrap_mean",
     "clusters",
@@ -54,6 +63,7 @@ __all__ = [
     "fisher_exact",
     "fisher_z",
     "greatest_js",
+    "greatest_shift",
     "holm",
     "is_invertible",
     "jackknife_interval",
@@ -70,6 +80,7 @@ __all__ = [
     "permutation_p",
     "radar_weights",
     "rank_agreement",
+    "reachable",
     "relative_change",
     "resampled_counts",
     "resampled_js",

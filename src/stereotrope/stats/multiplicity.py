@@ -42,6 +42,47 @@ def holm(p: ArrayLike) -> Floats:
     return _adjusted(p, lambda x: np.maximum.accumulate(x * np.arange(x.size, 0, -1)))
 
 
+def reachable(least: ArrayLike, *, alpha: float = 0.05) -> NDArray[np.bool_]:
+    r"""Tests whose margins allow them to matter, for :func:`benjamini_hochberg` over these alone.
+
+    With :math:`k` the least number for which at most :math:`k` tests have :math:`least < α/k`, these are the
+    family; the others could not be told from chance whatever was seen. Margins are chosen before looking,
+    so leaving them out keeps the false discovery rate.
+
+    least: Least p that each test could have given; NaN stands for one that can be as small as any.
+    Returns: Of the same shape, True for the family; none where no test could reach α.
+    Source: Tarone (1990), Biometrics 46; Gilbert (2005), JRSS C 54, section 3.
+    """
+    reach = np.nan_to_num(np.asarray(least, np.float64), nan=0.0)
+    k = np.arange(1, reach.size + 1)
+    reached = np.searchsorted(np.sort(reach, axis=None), alpha / k, side="left")
+    enough = k[reached <= k]
+    return np.asarray(reach < alpha / enough[0] if enough.size else np.zeros(reach.shape, bool))
+
+
+def cauchy_combined(p: ArrayLike) -> Floats:
+    r"""One p-value of several tests of one hypothesis, however they depend on one another.
+
+    :math:`p = \tfrac12 - \arctan\left(\frac1m Σ_i \tan(π(\tfrac12 - p_i))\right)/π`: about :math:`m`
+    times the least p where one is far smaller than the others, and their common value where they agree.
+
+    p: Shape ``(…, m)``; NaN where a test could not be made.
+    Returns: Shape ``(…)``, in (0, 1]; NaN where none could. Its size is near the nominal one where that is
+        small: within a tenth at 0.05 by simulation, whatever the correlation (tests/stats).
+    Source: Liu and Xie (2020), JASA 115, eq. 1 and theorem 1.
+    """
+    values = np.asarray(p, np.float64)
+    known = ~np.isnan(values)
+    n = known.sum(axis=-1)
+    safe = np.clip(np.where(known, values, 0.5), np.finfo(np.float64).tiny, 1 - 1e-9)
+    # Close to 0 the tangent is 1/(πp), which keeps its digits where 1/2 − p does not.
+    terms = np.where(safe < 1e-8, 1 / (np.pi * safe), np.tan(np.pi * (0.5 - safe)))
+    mean = np.divide(np.where(known, terms, 0.0).sum(axis=-1), n, out=np.full(n.shape, np.nan), where=n > 0)
+    large = mean > 1e7
+    near = 1 / (np.pi * np.where(large, mean, 1.0))
+    return np.asarray(np.where(large, near, 0.5 - np.arctan(mean) / np.pi))
+
+
 def _adjusted(p: ArrayLike, rule: Callable[[Floats], Floats]) -> Floats:
     """p-values adjusted by a rule for known ones in ascending order."""
     values = np.asarray(p, dtype=np.float64)
