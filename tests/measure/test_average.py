@@ -65,10 +65,9 @@ def test_all_54_cells_of_table_2_follow_from_table_11(shared) -> None:
 
 def test_mean_and_t_interval() -> None:
     row = average(scores(0.1, 0.2, 0.6)).row(0, named=True)
-    interval = scipy_stats.t.interval(0.95, 2, 0.3, scipy_stats.sem([0.1, 0.2, 0.6]))
-    assert interval[0] < 0  # no mean of divergences is
-    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.3, 0.0, interval[1]))
-    assert row["method"].endswith("t interval over levels, cut at the ends of the scale")
+    # By hand: logit(0.3) = −0.8473; t = 4.3027 times sd/√3 = 0.15275, over 0.3 · 0.7: ± 3.1297.
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.3, 0.01840, 0.90741), abs=1e-5)
+    assert row["method"].endswith("t interval over levels on the logit scale")
     assert (row["n"], row["n_excluded"], "object" in row) == (3, 0, False)
 
 
@@ -87,6 +86,14 @@ def test_mean_and_t_interval() -> None:
 )
 def test_an_interval_ends_where_its_scale_does(measure, definition, values, low, high) -> None:
     row = average(scores(*values, measure=measure, definition=definition)).row(0, named=True)
+    if low is not None and high is not None:
+        mean, span = np.mean(values), high - low
+        assert low < row["low"] < mean < row["high"] < high
+        # To first order the logit scale moves the mean by as much as the t interval.
+        many = average(scores(*values * 400, measure=measure, definition=definition)).row(0, named=True)
+        plain = scipy_stats.t.interval(0.95, 1199, mean, scipy_stats.sem(values * 400))
+        assert (many["low"], many["high"]) == pytest.approx(plain, abs=0.005 * span)
+        return
     wide = scipy_stats.t.interval(0.95, 2, np.mean(values), scipy_stats.sem(values))
     assert row["low"] == pytest.approx(wide[0] if low is None else max(low, wide[0]))
     assert row["high"] == pytest.approx(wide[1] if high is None else min(high, wide[1]))
@@ -94,7 +101,9 @@ def test_an_interval_ends_where_its_scale_does(measure, definition, values, low,
 
 def test_means_of_differences_end_where_these_do() -> None:
     row = average(scores(-0.9, 0.2, 0.9, measure="cbs", baseline="sd")).row(0, named=True)
-    assert (row["low"], row["high"], row["baseline"], row["aggregate"]) == (-1.0, 1.0, "sd", "object")
+    assert -1.0 < row["low"] < -0.9
+    assert 0.9 < row["high"] < 1.0
+    assert (row["baseline"], row["aggregate"]) == ("sd", "object")
 
 
 def test_a_mean_that_holds_a_score_of_one_picture_is_flagged() -> None:
@@ -134,12 +143,18 @@ def test_floor_and_adjusted_are_averaged_unclipped() -> None:
     assert row["adjusted_low"] < 0 < row["adjusted_high"]
 
 
-def test_t_intervals_cover_the_mean_over_objects() -> None:
-    rng = np.random.default_rng(5)
-    draws = rng.normal(0.3, 0.1, size=(500, 8))
-    frame = pl.concat([scores(*row, run=str(i)) for i, row in enumerate(draws)])
-    found = average(frame)
-    assert 0.925 < ((found["low"] <= 0.3) & (found["high"] >= 0.3)).mean() < 0.975
+@pytest.mark.parametrize("levels", [3, 5, 8])
+@pytest.mark.parametrize(("a", "b"), [(6.0, 14.0), (1.0, 4.0), (5.0, 1.0), (0.5, 4.5)])
+def test_intervals_cover_the_mean_over_objects_of_skewed_scores(levels: int, a: float, b: float) -> None:
+    draws = np.random.default_rng(5).beta(a, b, size=(500, levels))
+    things = [f"o{i}" for i in range(levels)]
+    wide = pl.DataFrame(draws, schema=things).with_columns(run=pl.int_range(pl.len()).cast(pl.String))
+    frame = wide.unpivot(things, index="run", variable_name="object")
+    constants = {"measure": "bds", "definition": "paper", "attribute": "all"}
+    found = average(frame.with_columns(**{name: pl.lit(word) for name, word in constants.items()}))
+    mean = a / (a + b)
+    assert 0.905 < ((found["low"] <= mean) & (found["high"] >= mean)).mean() < 0.975
+    assert 0 < found["low"].min() < found["high"].max() < 1
 
 
 def test_the_bootstrap_is_stated_with_its_seed() -> None:
