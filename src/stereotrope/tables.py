@@ -206,12 +206,19 @@ MARKS = ("aggregate", "subset", "baseline")
 
 FINDINGS = (
     Column("finding_id", _S, "short hash of kind and scope"),
-    Column("kind", _S, "as its finder names it: divergence, share_difference …; instrument is a warning"),
-    Column("rank", _I, "1 is the most worth a look"),
+    Column("list", _S, "summary | difference (tested) | common (described) | instrument (a warning)"),
+    Column("kind", _S, "as its finder names it: divergence, share_difference …"),
+    Column("rank", _I, "1 is the most worth a look, lists behind one another; 0 the summary"),
     Column("scope", _S, "JSON object: factor → level"),
     Column("attribute", _S, "attribute it is about, null where none"),
     Column("sentence", _S, "the finding in one full sentence with its numbers"),
     Column("measure", _S, "measure of the estimate behind it"),
+    Column("value", _F, "size of a difference, such as of the shares that the sentence counts; else null"),
+    Column("low", _F, "lower end of its interval, widened for its having been selected"),
+    Column("high", _F, "upper end"),
+    Column("level", _F, "coverage of that interval by itself: 1 − α × told / tested"),
+    Column("p_value", _F, "of the comparison, all its tests together"),
+    Column("q_value", _F, "p after Benjamini–Hochberg over all comparisons of all finders"),
     Column("image_ids", _S, "JSON list of the images that show it"),
 )
 """Columns of ``findings``."""

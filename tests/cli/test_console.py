@@ -124,7 +124,7 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
 
 def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
     head = {
-        "title": "T", "asked": [], "summary": "s", "findings": [], "tables": [],
+        "title": "T", "asked": [], "summary": "s", "tested": None, "findings": [], "tables": [],
         "missing": {"sentence": "2 requests were refused.", "items": [f"m: 3 of 9 not made: {HOSTILE}"],
                     "notes": [f"left out: {HOSTILE}"]},
         "sections": [

@@ -11,7 +11,10 @@ from stereotrope.run.migration import estimates_of_format_1
 
 CLOCKED = {"images": ["latency"]}
 """Columns that differ between two runs of one audit."""
-UNTOLD = ("numerator", "denominator", "numerator_reference", "n_categories", "instrument")
+UNTOLD = (
+    *("numerator", "denominator", "numerator_reference", "n_categories", "instrument"),
+    *("holds_for", "p_least"),
+)
 """Columns that format 1 tells of few estimates or of none."""
 CLOSE = 1e-9
 """Relative difference that another processor may make in the last digits."""

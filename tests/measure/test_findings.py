@@ -4,6 +4,7 @@ import json
 
 import polars as pl
 import pytest
+from tests.measure.listed import findings
 
 from stereotrope.errors import TableError
 from stereotrope.measure import (
@@ -12,7 +13,6 @@ from stereotrope.measure import (
     deterministic_share,
     dominance_shift,
     estimate_frame,
-    findings,
     refusal_rate,
     share_difference,
     tidy_labels,
@@ -55,12 +55,12 @@ def test_one_finding_a_condition_ranked_by_effect(labels, estimates) -> None:
     assert found["rank"].to_list() == [1, 2]
     assert found["kind"].to_list() == ["dominance_shift", "divergence"]
     assert found["sentence"][0] == (
-        "In 20 of 20 pictures for women the product colour of the car is “pink” [0.84–1.00]; in the baseline "
-        "it is in 2 of 20 [0.03–0.30], where “silver” is in 18."
+        "In 20 of 20 pictures for women the product colour of the car is “pink”; in the baseline it is in 2 "
+        "of 20, where “silver” is in 18; the difference is 0.90 [0.54–0.98] (q < 0.001)."
     )
     assert found["sentence"][1].startswith(
-        "In 19 of 20 pictures for women the product colour of the cup is “red” [0.76–0.99]; in the baseline "
-        "it is in 10 of 20 [0.30–0.70]; the divergence is 0.21 bits, where 0.02 is expected by chance"
+        "In 19 of 20 pictures for women the product colour of the cup is “red”; in the baseline "
+        "it is in 10 of 20; the divergence is 0.21 bits, where 0.02 is expected by chance"
     )
     assert json.loads(found["scope"][0]) == {"generator": "m", "object": "car", "group": "women"}
 
@@ -104,8 +104,8 @@ def test_a_difference_among_some_values_is_told_by_the_counts_of_its_estimate(ma
     )
     (sentence,) = findings(share_difference(labels, value="red", of=["red", "blue"]), labels)["sentence"]
     assert sentence == (
-        "In 29 of 30 counted pictures for women the product colour of the car is “red” [0.83–0.99]; in the "
-        "baseline it is in 20 of 40 [0.35–0.65]; the difference is 0.47 [0.27–0.62] (q < 0.001)."
+        "In 29 of 30 counted pictures for women the product colour of the car is “red”; in the "
+        "baseline it is in 20 of 40; the difference is 0.47 [0.22–0.65] (q < 0.001)."
     )
 
 
@@ -116,8 +116,8 @@ def test_a_value_that_annotators_write_otherwise_is_told_by_the_counts_of_its_es
     labels = stacked(points, whole)
     table = share_difference(labels, value="1", within=["generator", "object", "annotator"])
     (sentence,) = findings(table, labels)["sentence"]
-    assert sentence.startswith("In 30 of 40 pictures for women (annotator “a”) the wheels of the car is “1” ")
-    assert "; in the baseline it is in 5 of 40 " in sentence
+    assert sentence.startswith("In 30 of 40 pictures for women (annotator “a”) the wheels of the car is “1”")
+    assert "; in the baseline it is in 5 of 40;" in sentence
     assert sentence.endswith("; by “b” in 30 of 40 and 5 of 40.")
 
 
@@ -134,7 +134,7 @@ def test_a_level_of_a_pair_is_called_no_baseline(make_labels) -> None:
     told = findings(pairs, labels)["sentence"].to_list()
     assert "in the baseline" not in " ".join(told)
     assert told[0].startswith("In 38 of 40 pictures for women the product colour of the car is “red”")
-    assert "; for men it is in 2 of 40 [0.01–0.17]; the difference is 0.90" in told[0]
+    assert "; for men it is in 2 of 40; the difference is 0.90" in told[0]
     beside = findings(share_difference(labels, value="red", pairs=True), labels)["sentence"].to_list()
     assert len(beside) == 2
     assert all("; in the baseline it is in 20 of 40" in sentence for sentence in beside)
@@ -238,8 +238,8 @@ def test_refusals_that_differ_are_found_with_their_requests() -> None:
     found = findings(table, tidy_labels(prompts, images, said))
     assert found["kind"].to_list() == ["refusal"]
     assert found["sentence"][0] == (
-        "10 of 20 requests for the car for women are refused [0.30–0.70]; "
-        "in the baseline 0 of 20 [0.00–0.16]; the difference is 0.50 [0.24–0.70] (q < 0.001)."
+        "10 of 20 requests for the car for women are refused; "
+        "in the baseline 0 of 20; the difference is 0.50 [0.24–0.70] (q < 0.001)."
     )
     assert json.loads(found["image_ids"][0]) == [f"i{k}" for k in range(30, 40)]
 
@@ -369,8 +369,9 @@ def test_what_several_annotators_find_alike_is_one_finding_with_the_counts_of_ea
     labels = judged(make_labels, seen)
     found = findings(compared(labels), labels)
     assert found["sentence"].to_list() == [
-        "In 20 of 20 pictures for women (annotator “colour”) the product colour of the car is “y” "
-        "[0.84–1.00]; in the baseline it is in 0 of 20 [0.00–0.16], where “x” is in 20; by “openai:a” in "
+        "In 20 of 20 pictures for women (annotator “colour”) the product colour of the car is “y”; "
+        "in the baseline it is in 0 of 20, where “x” is in 20; the difference is 1.00 [0.72–1.00] "
+        "(q < 0.001); by “openai:a” in "
         "20 of 20 and 1 of 20; by “openai:b” in 19 of 20 and 0 of 20; by “openai:c” it is “light” in 18 "
         "of 20 and 0 of 20."
     ]

@@ -122,7 +122,8 @@ def estimate(
         read=sources.labels,
         frames=taken,
         said=said,
-        failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.failed},
+        failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("fail")},
+        proven={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")},
     )
 
 

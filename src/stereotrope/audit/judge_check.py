@@ -26,10 +26,9 @@ class JudgeCheck:
     card: Mapping[str, Any]
     confusion: pl.DataFrame
 
-    @property
-    def failed(self) -> set[str]:
-        """Attributes on which the annotator failed."""
-        return {row["attribute"] for row in self.card["rows"] if row["verdict"] == "fail"}
+    def judged(self, verdict: str) -> set[str]:
+        """Attributes with this verdict: ``pass`` or ``fail``."""
+        return {row["attribute"] for row in self.card["rows"] if row["verdict"] == verdict}
 
 
 def judge_check_of(folder: Path | str, annotator: Annotator) -> JudgeCheck:

@@ -9,6 +9,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -140,9 +141,12 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
     for line in (*missing["items"], missing["sentence"], *missing["notes"]):
         print_wrapped(safe(line), out)
     _print_sections((s for s in headline["sections"] if s["first"]), out)
-    if headline["findings"]:
-        out.print(Text("\nWhat stands out", style="bold"))
-        for number, finding in enumerate(headline["findings"], start=1):
+    if headline["tested"]:
+        out.print(Text("\nWhat was tested", style="bold"))
+        print_wrapped(safe(headline["tested"]), out)
+    for title, told in groupby(headline["findings"], key=lambda finding: str(finding["title"])):
+        out.print(Text(f"\n{terminal(title)}", style="bold"))
+        for number, finding in enumerate(told, start=1):
             print_wrapped(Text(f"{number}. ") + safe(finding["sentence"]), out)
     print_scores(headline["tables"], out, leading=[t for s in headline["sections"] for t in s["tables"]])
     _print_sections((s for s in headline["sections"] if not s["first"]), out)

@@ -1,14 +1,87 @@
 """One finding a pattern: of several kinds the one that says it best, with what the run says against it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.finder import Candidate, Conditions, FindingEvidence, RunEvidence, counted, shift
-from stereotrope.measure.instrument_warnings import disagreeing, marks_read
+from stereotrope.measure.differences import Differences, Place, place_of
+from stereotrope.measure.finder import Candidate, RunEvidence, counted, shift
+from stereotrope.measure.instrument_warnings import agreeing, disagreeing, marks_read
 from stereotrope.measure.sentences import quoted
+from stereotrope.stats import newcombe
+
+
+def parted(
+    found: Sequence[Candidate], differences: Differences, evidence: RunEvidence, order: Mapping[str, int]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """What tests support, and what is described, one candidate a comparison or condition."""
+    supported: list[Candidate] = []
+    described: list[Candidate] = []
+    for one in (c for c in found if not c.warning):
+        place = place_of(one, evidence)
+        if place in differences.q:
+            told = replace(one, q=differences.q[place], place_p=differences.p[place])
+            supported += _sized(told, differences, evidence)
+        elif one.p is None:
+            described.append(_distant(one, evidence))
+    first = _each_once(supported, evidence, order)
+    about = {(c.attribute, frozenset(c.scope.items())) for c in first}
+    rest = _each_once(described, evidence, order)
+    return first, [c for c in rest if (c.attribute, frozenset(c.scope.items())) not in about]
+
+
+def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Iterator[Candidate]:
+    """A candidate whose effect is what is left of its difference."""
+    if c.sentence:
+        size = differences.widened(c.interval or (c.value, None, None), evidence.level)
+        yield replace(c, interval=size, effect=_left(size))
+    elif c.wording is not None and c.attribute is not None:
+        sides = evidence.pictures.sides(c.attribute, c.scope, c.wording)
+        value, values = c.category or moved_most(*sides), len({*sides[0], *sides[1]})
+        # The value that is named was chosen among those that are there.
+        difference = evidence.difference(c, value, 1 - (1 - differences.level) / max(1, values))
+        if difference is not None:
+            yield replace(c, category=value, interval=difference, effect=_left(difference))
+
+
+def _distant(c: Candidate, evidence: RunEvidence) -> Candidate:
+    """A description whose effect is how far it is from its reference, or else from all other conditions."""
+    if c.sentence or c.wording is None or c.attribute is None:
+        return c
+    here, before = evidence.pictures.sides(c.attribute, c.scope, c.wording)
+    value = c.category or moved_most(here, before)
+    before = before or evidence.pictures.elsewhere(c.attribute, c.scope)
+    (k, n), (j, m) = counted(here, value), counted(before, value)
+    if not n or not m:
+        return replace(c, effect=0.0)
+    low, high = (float(end) for end in newcombe(k, n, j, m, level=evidence.level))
+    return replace(c, effect=_left((k / n - j / m, low, high)))
+
+
+def _left(size: tuple[float, float | None, float | None]) -> float:
+    """The end of an interval that is nearer to 0, by its size; 0 where 0 lies within."""
+    value, low, high = size
+    near = low if value > 0 else high
+    return 0.0 if near is None else max(0.0, near if value > 0 else -near)
+
+
+def _each_once(
+    candidates: Sequence[Candidate], evidence: RunEvidence, order: Mapping[str, int]
+) -> list[Candidate]:
+    """One candidate a comparison, with what all annotators or readers say."""
+    groups: dict[Place, list[Candidate]] = {}
+    for one in with_doubts([c.written() for c in candidates if c.wording is not None], evidence):
+        groups.setdefault(place_of(one, evidence), []).append(one)
+    read: dict[Any, Candidate] = {}
+    for number, one in enumerate(c for c in candidates if c.wording is None):
+        # Of several tests of one thing by one reader the clearest is told; descriptions are told each.
+        about = number if one.p is None else (place_of(one, evidence), one.scope.get("annotator"))
+        if about not in read or (one.effect, abs(one.value)) > (read[about].effect, abs(read[about].value)):
+            read[about] = one
+    readers = by_all_readers([one.written() for one in read.values()])
+    return [*by_all_annotators(groups.values(), evidence, order), *readers]
 
 
 def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[Candidate]:
@@ -40,39 +113,43 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
         sizes = [n for _, n in evidence.counted(c, c.category or "") if n]
         return next((f"it rests on {n} picture{'s' * (n != 1)}" for n in sizes if n < SMALL_N), None)
 
-    return [replace(candidate, doubt=doubt(candidate)) for candidate in candidates]
+    read_rightly = {*evidence.proven, *_read_rightly(evidence)}
+
+    def proven(c: Candidate) -> bool:
+        name = c.scope.get("annotator")
+        by = [name] if name is not None else evidence.readers.get(c.attribute or "", [])
+        return bool(by) and all((one, c.attribute) in read_rightly for one in by)
+
+    return [replace(c, doubt=doubt(c), proven=proven(c)) for c in candidates]
 
 
-def strongest(
-    candidates: Sequence[Candidate], pictures: FindingEvidence, order: Mapping[str, int]
-) -> list[Candidate]:
-    """One candidate an attribute and condition, of the kind that says it best."""
-    best: dict[tuple[Conditions, str | None], Candidate] = {}
-    for candidate in sorted(candidates, key=lambda c: (order[c.kind], -c.effect, -c.value)):
-        # Measures scope the same pictures with more or fewer factors: the pictures say what is the same.
-        place = (pictures.conditions(candidate.attribute, candidate.scope), _subject(candidate))
-        best.setdefault(place, candidate)
-    return list(best.values())
+def _read_rightly(evidence: RunEvidence) -> Iterator[tuple[str, str]]:
+    """Annotator and attribute whose labels agree with labels of this run's pictures that are known."""
+    for row in agreeing(evidence.estimates).iter_rows(named=True):
+        if name := row.get("annotator") or row["instrument"]:
+            yield name, row["attribute"]
 
 
 def by_all_annotators(
-    candidates: Sequence[Candidate], evidence: RunEvidence, order: Mapping[str, int]
+    groups: Iterable[Sequence[Candidate]], evidence: RunEvidence, order: Mapping[str, int]
 ) -> list[Candidate]:
-    """One candidate a comparison: that of the annotator who says it best, with what the others see."""
-    groups: dict[tuple[Conditions, str | None], list[Candidate]] = {}
-    for candidate in candidates:
-        drawn = evidence.pictures.drawn_under(_without_annotator(candidate.scope))
-        groups.setdefault((drawn, _subject(candidate)), []).append(candidate)
+    """One candidate a comparison: that of the annotator who says it best, with what the others see.
+
+    groups: The candidates of each comparison. Of one annotator the kind that says it best counts.
+    """
     together = []
-    for members in groups.values():
+    for members in groups:
+        by_name: dict[str | None, Candidate] = {}
+        for one in sorted(members, key=lambda c: (order[c.kind], -c.effect, -c.value)):
+            by_name.setdefault(one.scope.get("annotator"), one)
         lead = min(
-            members,
+            by_name.values(),
             key=lambda c: (c.doubt is not None, order[c.kind], -c.effect, c.scope.get("annotator", "")),
         )
-        by_name = {c.scope.get("annotator"): c for c in members}
         own = lead.scope.get("annotator")
         asked = [name for name in evidence.annotators if own is not None and name != own]
-        asides = (_aside(name, by_name.get(name), lead, evidence) for name in asked)
+        seeing = {name: one for name, one in by_name.items() if one.q is None or one.effect > 0}
+        asides = (_aside(name, seeing.get(name), lead, evidence) for name in asked)
         others = tuple(filter(None, asides))
         effect = sum(c.effect for c in by_name.values()) / max(1 + len(others), len(by_name))
         together.append(replace(lead, effect=effect, others=others))
@@ -91,16 +168,11 @@ def by_all_readers(candidates: Sequence[Candidate]) -> list[Candidate]:
     together = []
     for members in groups.values():
         lead = max(members, key=lambda one: one.effect)
-        sentences = {one.scope.get("annotator", ""): one.sentence.removesuffix(".") for one in members}
+        sentences = {one.scope.get("annotator", ""): str(one.sentence).removesuffix(".") for one in members}
         sentences.pop(lead.scope.get("annotator", ""))
         asides = [f"by {quoted(name)}: {sentence}" for name, sentence in sorted(sentences.items())]
-        together.append(replace(lead, sentence="; ".join([lead.sentence.removesuffix("."), *asides])))
+        together.append(replace(lead, sentence="; ".join([str(lead.sentence).removesuffix("."), *asides])))
     return together
-
-
-def _subject(candidate: Candidate) -> str | None:
-    """What one finding is made of in a condition: an attribute, or what only a sentence can tell."""
-    return candidate.kind if candidate.sentence else candidate.attribute
 
 
 def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:

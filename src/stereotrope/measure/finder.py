@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from stereotrope.measure.cells import PAIR
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
-from stereotrope.measure.sentences import Counted, Wording
+from stereotrope.measure.sentences import Counted, Wording, span
 from stereotrope.plugins import Registry
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LABELS, SCOPES
+from stereotrope.stats import effective_counts, newcombe, wilson
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LABELS, SCOPES, warnings_of
 
-_NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
+_NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "seed", "excluded"}) - SCOPES
 _PLACE = ("measure", "attribute", "category", "reference")
 _Levels = tuple[str | None, ...]
 Conditions = tuple[_Levels, ...]
@@ -34,17 +37,26 @@ def scope_of(row: Mapping[str, Any]) -> dict[str, str]:
 class Candidate:
     """A pattern that may become a finding.
 
-    effect: In [−1, 1]: the largest leads.
-    sentence, images: What is said and the pictures that show it. Without a sentence it is how often
-        ``category`` is labelled in the condition and in its reference, and ``tail`` behind that.
+    With ``p`` it is a difference, and is told only where the whole list of differences supports it: a finder
+    gives every comparison that is tested, whatever its p. Without, it describes what pictures have in common.
+    With ``warning`` it is about an instrument.
+
+    effect: Of a description, in [−1, 1]: the largest leads. Differences are led by what is left of them.
+    sentence, images: What is said and the pictures that show it, as they are or as functions that give them
+        when they are needed. Without a sentence it is how often ``category`` is labelled in the condition and
+        in its reference, and ``tail`` behind that.
     wording: Words for the conditions of what annotators label: of such patterns one is told of an attribute
         and condition, with what other annotators see and what the run says against it. None: it is told by
         its sentence, beside those of other readers.
+    p, p_least: p-value of its test, and the least that its counts could have given (NaN: any).
+    n: Images of both sides that a test compares, where they are its units.
+    interval, size: Size of a tested difference that is told by its sentence, with the ends of its interval,
+        and the words before it.
     value: Of two with one effect, the larger value is told.
     category: The value of the attribute that is named; None for the one that moved most.
-    warning: It is about an instrument: it comes last, unranked, and is never cut off.
     parts: What tells it from others of its kind, scope, attribute and measure.
-    others, doubt: What other annotators see, and why it must not lead: filled in by the ranking.
+    others, doubt, proven, q, place_p: What other annotators see, why it must not lead, whether its instrument
+        is known to read it rightly, and how the list supports it: filled in by the ranking.
     """
 
     kind: str
@@ -52,16 +64,32 @@ class Candidate:
     attribute: str | None
     effect: float
     measure: str
-    sentence: str = ""
-    images: Sequence[str] = ()
+    sentence: str | Callable[[], str] = ""
+    images: Sequence[str] | Callable[[], Sequence[str]] = ()
     wording: Wording | None = None
     value: float = 0.0
     category: str | None = None
     tail: str = ""
     warning: bool = False
     parts: tuple[str, ...] = ()
+    p: float | None = None
+    p_least: float = math.nan
+    n: tuple[int, int] | None = None
+    interval: tuple[float, float | None, float | None] | None = None
+    size: str = "the difference is"
     others: tuple[str, ...] = ()
     doubt: str | None = None
+    proven: bool = False
+    q: float | None = None
+    place_p: float | None = None
+
+    def pictures(self) -> Sequence[str]:
+        """The images that show it."""
+        return self.images() if callable(self.images) else self.images
+
+    def written(self) -> Candidate:
+        """Itself with its sentence as a text."""
+        return replace(self, sentence=self.sentence()) if callable(self.sentence) else self
 
     @classmethod
     def warns(
@@ -70,6 +98,19 @@ class Candidate:
     ) -> Candidate:  # fmt: skip
         """A warning about an instrument."""
         return cls("instrument", scope, attribute, 0.0, measure, sentence, images, warning=True, parts=parts)
+
+    @classmethod
+    def tested(cls, kind: str, row: Mapping[str, Any], **facts: Any) -> Candidate:
+        """A difference that a row of estimates tests."""
+        least = row.get("p_least")
+        images = (row["n"] or 0, row["n_reference"] or 0)
+        usual = {
+            "p": row["p_value"],
+            "p_least": math.nan if least is None else least,
+            "n": None if "clustered" in warnings_of(row.get("flags")) else images,
+        }
+        scope, effect = scope_of(row), abs(row["value"])
+        return cls(kind, scope, row["attribute"], effect, row["measure"], **{**usual, **facts})
 
 
 @dataclass(frozen=True)
@@ -122,6 +163,8 @@ class FindingEvidence:
         self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
         self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
+        asked = labels.select("image_id", "prompt_id") if "prompt_id" in labels.columns else None
+        self._prompts: dict[str, str] = {} if asked is None else dict(asked.drop_nulls().iter_rows())
         columns = labels.select("image_id", "attribute", "value", "excluded", *self.factors)
         for image, attribute, value, excluded, *levels in columns.iter_rows():
             condition = tuple(levels)
@@ -173,6 +216,26 @@ class FindingEvidence:
                 found[value] += images
         return dict(found)
 
+    def effective(self, values: Mapping[str, list[str]], value: str, level: float) -> float:
+        """Part of these images that count as independent of one another for the share of a value."""
+        images = [(self._prompts.get(image), name == value) for name in values for image in values[name]]
+        prompts = list(dict.fromkeys(prompt for prompt, _ in images))
+        if len(prompts) < 2:
+            return 1.0
+        member = np.array([prompts.index(prompt) for prompt, _ in images])
+        hits = np.bincount(member, [hit for _, hit in images])
+        return effective_counts(hits, np.bincount(member), level=level)[1] / len(images)
+
+    def elsewhere(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
+        """Images by value of the attribute in every condition that a scope does not take in."""
+        inside = set(self._fitting(attribute, scope))
+        found: dict[str, list[str]] = defaultdict(list)
+        for condition, values in self._values.get(attribute, {}).items():
+            if condition not in inside:
+                for value, images in values.items():
+                    found[value] += images
+        return dict(found)
+
     def requested(self, scope: Mapping[str, str], *, refused: bool = False) -> list[str]:
         """Every picture that was asked for in a scope and drawn, or every one that was refused."""
         asked = [self._requests[condition] for condition in self._fitting(None, scope)]
@@ -203,13 +266,24 @@ class RunEvidence:
     frames: Mapping[str, Sequence[pl.DataFrame]]
     said: Mapping[str, Any]
     failed: Collection[tuple[str, str | None]]
-    alpha: float
+    proven: Collection[tuple[str, str]]
     compares: Collection[str]
 
     @cached_property
     def pictures(self) -> FindingEvidence:
         """Which pictures have which label in which condition."""
         return FindingEvidence(self.labels)
+
+    def drawn(self, scope: Mapping[str, str]) -> Hashable:
+        """The requests that a scope takes in, whoever looked; the scope itself where there are none."""
+        here = frozenset((factor, level) for factor, level in scope.items() if factor != "annotator")
+        if here not in self._drawn:
+            self._drawn[here] = self.pictures.drawn_under(dict(here)) or here
+        return self._drawn[here]
+
+    @cached_property
+    def _drawn(self) -> dict[Hashable, Hashable]:
+        return {}
 
     @cached_property
     def level(self) -> float:
@@ -221,6 +295,16 @@ class RunEvidence:
         """Annotators that estimates name."""
         has = "annotator" in self.estimates.columns
         return self.estimates["annotator"].drop_nulls().unique().sort().to_list() if has else []
+
+    @cached_property
+    def readers(self) -> dict[str, list[str]]:
+        """Attribute → annotators that label it."""
+        found: dict[str, list[str]] = {}
+        if "annotator" in self.labels.columns:
+            pairs = self.labels.select("attribute", "annotator").drop_nulls().unique().sort("annotator")
+            for attribute, name in pairs.iter_rows():
+                found.setdefault(attribute, []).append(name)
+        return found
 
     @cached_property
     def wordings(self) -> dict[str, Wording]:
@@ -280,6 +364,31 @@ class RunEvidence:
         here, before = self.pictures.sides(c.attribute, c.scope, c.wording)
         return self._differences.get(place, (counted(here, value), counted(before, value)))
 
-    def significant(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row stands out over all that are tested together."""
-        return row["q_value"] is not None and row["q_value"] <= self.alpha
+    def difference(self, c: Candidate, value: str, level: float) -> tuple[float, float, float] | None:
+        """How much more often a value is seen than in the reference, with Newcombe's interval.
+
+        Images that share prompts count as fewer. None where a side has no image.
+        """
+        if c.wording is None or c.attribute is None:
+            return None
+        counts, sides = self.counted(c, value), self.pictures.sides(c.attribute, c.scope, c.wording)
+        if not all(n for _, n in counts):
+            return None
+        parts = [self.pictures.effective(side, value, level) for side in sides]
+        (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
+        low, high = newcombe(k, n, j, m, level=level)
+        return shift(*counts), float(low), float(high)
+
+    def ends(self, c: Candidate, value: str) -> tuple[str, str]:
+        """Wilson's intervals of the share of a value, in a condition and in its reference, as texts.
+
+        Images that share prompts count as fewer.
+        """
+        told = []
+        if c.wording is not None and c.attribute is not None:
+            sides = self.pictures.sides(c.attribute, c.scope, c.wording)
+            for (k, n), side in zip(self.counted(c, value), sides, strict=True):
+                part = self.pictures.effective(side, value, self.level) if n else 0.0
+                low, high = wilson(k * part, n * part, level=self.level)
+                told.append(span(float(low), float(high)) if n else "")
+        return (told[0], told[1]) if told else ("", "")

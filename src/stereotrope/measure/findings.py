@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -9,11 +10,16 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
-from stereotrope.measure.combined import by_all_annotators, by_all_readers, moved_most, strongest, with_doubts
+from stereotrope.measure.combined import moved_most, parted
+from stereotrope.measure.differences import Differences, differing
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
+from stereotrope.measure.instrument_warnings import unproven
+from stereotrope.measure.sentences import q_text, span, two_decimals
 from stereotrope.measure.tidy import reason_given, to_polars
 from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, Column, plain_scores, polars_types
 
+_MOST_COMMON = 20
+"""Descriptions that are told."""
 _MOST_NAMED = 6
 """Annotators that one sentence names."""
 
@@ -27,18 +33,28 @@ def findings(
     frames: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     said: Mapping[str, Any] = MappingProxyType({}),
     failed: Collection[tuple[str, str | None]] = (),
+    proven: Collection[tuple[str, str]] = (),
     limit: int = 50,
     alpha: float = 0.05,
 ) -> pl.DataFrame:
-    """Rank what is worth a person's look, the largest effect first.
+    """What is worth a person's look, in lists that are never mixed (column ``list``).
+
+    ``summary``: one row, how many comparisons were tested, how many differ beyond chance, and how large a
+    difference would have been found. ``difference``: what tests support, the false discovery rate over the
+    whole list at most ``alpha`` (:class:`stereotrope.measure.differences.Differences` says how).
+    ``common``: what pictures have in common, described and not tested. ``instrument``: warnings, last and
+    never cut off by ``limit``.
 
     The finders (:data:`stereotrope.measure.finder.FINDERS`) say what enters. Where several patterns are about
     one attribute of one condition, one finding is made; where several annotators label it, too, with the
-    counts of each, and one that sees less than half of the shift is said to differ. The rank goes by effect,
-    never by p, as a mean over the annotators, 0 for one without a finding. After all others comes, with the
-    reason, what rests on fewer than ten distinct pictures, on an annotator that failed its check, or on text
-    of a model that marks its pictures, read by an annotator that does not know marks. Warnings about
-    instruments come last but are never cut off by ``limit``.
+    counts of each, and one that sees less than half of the shift is said to differ. Differences go by what is
+    left of them at the end of their interval that is nearer to 0, which is widened for their having been
+    selected; descriptions by the same end of their distance from the reference, or else from all other
+    conditions. Both are means over the annotators, 0 for one without a finding, and a fourth, a ninth … of it
+    for further models that show the same. In a list, behind what is read by an instrument that is known to
+    read it rightly, comes what others read, and last, with the reason, what rests on fewer than ten distinct
+    pictures, on an annotator that failed its check, or on text of a model that marks its pictures, read by an
+    annotator that does not know marks.
 
     estimates: Estimates of any measures, in one frame; their null factors do not scope.
     labels: Tidy labels (:func:`stereotrope.measure.tidy_labels`) that they were made from.
@@ -47,9 +63,10 @@ def findings(
     frames: Frames that measures took, by what these need, such as ``captions``: they lead from a finding to
         its pictures.
     said: What further tables say of the run, as in ``run.json``.
-    failed: Annotator and attribute of each check that an annotator failed elsewhere; attribute None for all.
-    limit: Most findings returned.
-    alpha: False discovery rate at which a comparison is shown.
+    failed, proven: Annotator and attribute of each check that an annotator failed, or passed, elsewhere; of
+        one that failed, attribute None is for all.
+    limit: Most findings returned, the summary not counted.
+    alpha: False discovery rate of the list of differences.
 
     Returns: :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
     annotators read in pictures, never of identity or intent.
@@ -67,7 +84,7 @@ def findings(
         frames={name: [to_polars(one, what=name) for one in some] for name, some in frames.items()},
         said=said,
         failed=failed,
-        alpha=alpha,
+        proven=proven,
         compares={measure for finder in finders for measure in finder.compares},
     )
     drawn = None if images is None else set(evidence.images["image_id"])
@@ -78,37 +95,59 @@ def findings(
                 _require_candidate(one, finder, drawn)
                 found.append(one)
     order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
+    differences = differing(found, evidence, alpha=alpha)
+    told, common = parted(found, differences, evidence, order)
     warnings = [c for c in found if c.warning][:limit]
-    of_labels = strongest([c for c in found if c.wording is not None], evidence.pictures, order)
-    ranked = sorted(
-        [
-            *by_all_annotators(with_doubts(of_labels, evidence), evidence, order),
-            *by_all_readers([c for c in found if c.wording is None and not c.warning]),
-        ],
-        key=lambda c: (
-            c.doubt is not None,
-            -c.effect,
-            order[c.kind],
-            json.dumps(c.scope, sort_keys=True),
-            c.attribute or "",
-        ),
-    )
-    rows = [
-        {"rank": rank, **_row(candidate, evidence)}
-        for rank, candidate in enumerate([*ranked[: limit - len(warnings)], *warnings], start=1)
+    ranked = [
+        *(("difference", c) for c in _ranked(told, order)),
+        *(("common", c) for c in _ranked(common, order)[:_MOST_COMMON]),
     ]
-    return pl.DataFrame(rows, schema=polars_types(FINDINGS))
+    listed = [
+        *ranked[: max(0, limit - len(warnings))],
+        *(("instrument", c) for c in (*warnings, *unproven(told, evidence))),
+    ]
+    rows = [_row(name, c, evidence, differences) for name, c in listed]
+    if differences.n_tested:
+        rows.insert(0, _summary(differences))
+    ranks = [{"rank": rank, **row} for rank, row in enumerate(rows, start=not differences.n_tested)]
+    return pl.DataFrame(ranks, schema=polars_types(FINDINGS))
+
+
+def _ranked(candidates: Sequence[Candidate], order: Mapping[str, int]) -> list[Candidate]:
+    """Candidates of a list in their order: a further model that shows the same stands behind others."""
+
+    def first(c: Candidate) -> Any:
+        return -c.effect, c.q or 0.0, order[c.kind], json.dumps(c.scope, sort_keys=True), c.attribute or ""
+
+    turns = Counter[Any]()
+    ranked = []
+    for one in sorted(candidates, key=first):
+        thing = one.attribute, frozenset(pair for pair in one.scope.items() if pair[0] != "generator")
+        turns[thing] += 1
+        ranked.append(
+            (one.doubt is not None, not one.proven, -one.effect / turns[thing] ** 2, first(one), one)
+        )
+    return [one for *_, one in sorted(ranked, key=lambda placed: placed[:-1])]
+
+
+def _summary(differences: Differences) -> dict[str, Any]:
+    """The row that says what was tested."""
+    identity = hashlib.sha256(b"summary").hexdigest()[:12]
+    sentence = differences.sentence()
+    return {"finding_id": identity, "list": "summary", "kind": "summary", "scope": "{}", "sentence": sentence}
 
 
 def _require_candidate(one: Any, finder: Finder, drawn: Collection[str] | None) -> None:
     """Refuse, by a ValueError, what a finder must not give; ``drawn`` are all images, where known."""
     if not isinstance(one, Candidate):
         raise ValueError(f"it must give candidates, found {type(one).__name__}")
-    strange = set() if drawn is None else set(one.images) - set(drawn)
+    shown = () if callable(one.images) else one.images
+    strange = set() if drawn is None else set(shown) - set(drawn)
     wrong = {
         f"the kind {one.kind!r}, which is not among {finder.kinds}": one.kind not in finder.kinds,
-        f"the sentence {one.sentence!r}": not isinstance(one.sentence, str)
+        f"the sentence {one.sentence!r}": not (isinstance(one.sentence, str) or callable(one.sentence))
         or not (one.sentence or (one.wording and one.attribute)),
+        f"the p-value {one.p}": one.p is not None and not 0 <= one.p <= 1,
         f"the effect {one.effect}, which is not in [−1, 1]": not -1 <= round(one.effect, 9) <= 1,
         f"the measure {one.measure!r}": not isinstance(one.measure, str),
         f"images that the run has not, such as {next(iter(strange), None)!r}": strange,
@@ -128,21 +167,33 @@ def _table(
     return frame.with_columns(pl.lit(None, types[c]).alias(c) for c in types if c not in frame.columns)
 
 
-def _row(candidate: Candidate, evidence: RunEvidence) -> dict[str, Any]:
+def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Differences) -> dict[str, Any]:
     """One row of the table."""
     c = candidate
-    sentence, images = (c.sentence, list(c.images)) if c.sentence else _share(c, evidence)
+    sentence, images = (str(c.sentence), list(c.pictures())) if c.sentence else _share(c, evidence)
     where = json.dumps(c.scope, ensure_ascii=False, sort_keys=True)
+    value, low, high = c.interval or (None, None, None)
+    if name == "difference" and value is not None:
+        sentence = (
+            f"{sentence.removesuffix('.')}; {c.size} {two_decimals(value)}{span(low, high)} ({q_text(c.q)})"
+        )
     shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
     further = [f"{len(left)} more annotators"] if left else []
     identity = json.dumps([c.kind, where, c.attribute, c.measure, *c.parts], ensure_ascii=False)
     return {
         "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:12],
+        "list": name,
         "kind": c.kind,
         "scope": where,
         "attribute": c.attribute,
         "sentence": "; ".join([sentence.removesuffix("."), *shown, *further, *filter(None, [c.doubt])]) + ".",
         "measure": c.measure,
+        "value": value,
+        "low": low,
+        "high": high,
+        "level": differences.level if name == "difference" else None,
+        "p_value": c.place_p,
+        "q_value": c.q,
         "image_ids": json.dumps(images, ensure_ascii=False),
     }
 
@@ -154,17 +205,19 @@ def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str]]
         raise TableError(
             f"finding {candidate.kind!r}: without a sentence it needs a wording and an attribute"
         )
-    here, before = evidence.pictures.sides(attribute, scope, wording)
+    sides = evidence.pictures.sides(attribute, scope, wording)
+    here, before = sides
     value = candidate.category or moved_most(here, before)
     seen, seen_before = evidence.counted(candidate, value)
     every = seen[1] == sum(map(len, here.values()))
+    # The interval of a difference says what is known of it; descriptions have one of each share.
+    ends = ("", "") if candidate.q is not None else evidence.ends(candidate, value)
     sentence = wording.share(
         attribute,
         scope,
         value,
-        seen,
-        seen_before,
-        level=evidence.level,
+        (seen, seen_before),
+        ends=ends,
         beside=evidence.pictures.agreed(attribute, wording.reference_scope(scope)),
         tail=candidate.tail,
         what="pictures" if every else "counted pictures",

@@ -67,6 +67,26 @@ def disagreeing(estimates: pl.DataFrame) -> pl.DataFrame:
     return estimates.filter(pl.col("value") < _LOW_ACCURACY, measure="agreement", definition="accuracy")
 
 
+def unproven(told: Sequence[Candidate], evidence: RunEvidence) -> Iterator[Candidate]:
+    """Annotators whose labels differences rest on, and nothing says how well they read such pictures."""
+    unknown: dict[str, set[str]] = {}
+    for one in told:
+        if one.wording is None or one.attribute is None or one.proven or one.doubt is not None:
+            continue
+        own = one.scope.get("annotator")
+        for name in [own] if own else evidence.readers.get(one.attribute, [""]):
+            unknown.setdefault(name, set()).add(clean(one.attribute).replace("_", " "))
+    for name, attributes in sorted(unknown.items()):
+        who = f"the annotator {quoted(name)} reads" if name else "annotators read"
+        sentence = f"No check says how well {who} {_series(sorted(attributes))} of such pictures."
+        yield Candidate.warns({"annotator": name} if name else {}, None, sentence, "agreement", "unproven")
+
+
+def agreeing(estimates: pl.DataFrame) -> pl.DataFrame:
+    """The rows of accuracies that are high enough."""
+    return estimates.filter(pl.col("value") >= _LOW_ACCURACY, measure="agreement", definition="accuracy")
+
+
 @finder("instrument", place=91)
 def disagreements(evidence: RunEvidence) -> Iterator[Candidate]:
     """Attributes on which the annotator and the reference differ too often."""

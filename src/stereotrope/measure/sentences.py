@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from stereotrope.stats import wilson
-
 LONGEST_QUOTED = 80
 """Characters of foreign text that a sentence takes over."""
 
@@ -114,25 +112,24 @@ class Wording:
         attribute: str,
         scope: Mapping[str, str],
         value: str,
-        seen: Counted,
-        before: Counted,
+        counts: tuple[Counted, Counted],
         *,
-        level: float,
+        ends: tuple[str, str] = ("", ""),
         beside: Mapping[str, str | None] = MappingProxyType({}),
         tail: str = "",
         what: str = "pictures",
     ) -> str:
-        """A value's count in a condition, and in the reference beside it."""
+        """A value's count in a condition, and in the reference beside it, with the intervals of both."""
+        seen, before = counts
         group = scope.get(self.contrast or "")
         where = f"{what} {self.condition(group)}".rstrip()
         verb = "is perceived as" if _PERCEIVED & set(attribute.lower().split("_")) else "is"
         text = (
             f"{self.lead(scope)}in {seen[0]} of {seen[1]} {where}{self.rest(scope)} "
-            f"{self.thing(attribute, scope)} {verb} {quoted(value)}{_interval(seen, level)}"
+            f"{self.thing(attribute, scope)} {verb} {quoted(value)}{ends[0]}"
         )
         if before[1]:
-            text += f"; {self.compared(scope, beside)} it is in {before[0]} of {before[1]}"
-            text += _interval(before, level)
+            text += f"; {self.compared(scope, beside)} it is in {before[0]} of {before[1]}{ends[1]}"
         return _sentence(text + tail)
 
     def refusal(
@@ -140,28 +137,20 @@ class Wording:
         scope: Mapping[str, str],
         seen: Counted,
         before: Counted,
-        level: float,
         beside: Mapping[str, str | None],
-        tail: str,
     ) -> str:
         """How many requests of a condition are refused, and of the reference beside it."""
         group = scope.get(self.contrast or "")
         what = f"requests for the {clean(scope['object'])}" if "object" in scope else "requests"
         return _sentence(
             f"{self.lead(scope)}{seen[0]} of {seen[1]} {what} {self.condition(group)}{self.rest(scope)} "
-            f"are refused{_interval(seen, level)}; {self.compared(scope, beside)} "
-            f"{before[0]} of {before[1]}{_interval(before, level)}{tail}"
+            f"are refused; {self.compared(scope, beside)} {before[0]} of {before[1]}"
         )
 
 
 def _in_parentheses(parts: Iterable[str]) -> str:
     text = ", ".join(parts)
     return f" ({text})" if text else ""
-
-
-def _interval(seen: Counted, level: float) -> str:
-    low, high = wilson(seen[0], seen[1], level=level)
-    return span(float(low), float(high))
 
 
 def _sentence(text: str) -> str:

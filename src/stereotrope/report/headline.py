@@ -17,7 +17,6 @@ from stereotrope.report.series import OVER_ALL, Series, series_of
 from stereotrope.run import Run, changes_told
 from stereotrope.tables import ABSENT, CAPTION, LABELLED, MARKS
 
-_FINDINGS = 5
 _MOST_NOTES = 5
 _LABEL_STATES = ("unclear", "refused", "invalid")
 
@@ -36,7 +35,9 @@ def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
       labels_without_value;
     - ``missing``: ``{sentence, items, notes, columns, rows, labels}``: ``items`` says in a sentence each what
       a stage could not do, ``notes`` what readers of files left out; the first ``labels`` columns name a row;
-    - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
+    - ``tested``: how many comparisons were tested and how many differ, a sentence; null where none was;
+    - ``findings``: the first of each list, ``{rank, list, title, kind, sentence, scope, attribute, measure,
+      images}``, ``title`` being that of the list;
     - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
       those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}``;
     - ``tables``: ``{measure, subset, mean, difference, name, title, definition, follows, screen,
@@ -50,7 +51,7 @@ def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
 
 def headline_of(material: Material) -> dict[str, Any]:
     """:func:`headline` of a run that was made ready already."""
-    findings = material.findings.head(_FINDINGS).iter_rows(named=True)
+    found = [(one.title, row) for one in material.first_findings for row in one.rows]
     parts = [(s, *s.headline(material)) for s in sections_in_order(material.info) if s.headline is not None]
     return {
         "title": title(material),
@@ -58,10 +59,11 @@ def headline_of(material: Material) -> dict[str, Any]:
         "counts": _counts(material),
         "summary": summary(material),
         "missing": missing_table(material),
+        "tested": material.tested,
         "findings": [
-            {"rank": rank, "scope": json.loads(row["scope"] or "{}"), "images": image_ids(row)}
-            | {column: row[column] for column in ("kind", "sentence", "attribute", "measure")}
-            for rank, row in enumerate(findings, start=1)
+            {"title": title, "scope": json.loads(row["scope"] or "{}"), "images": image_ids(row)}
+            | {column: row[column] for column in ("rank", "list", "kind", "sentence", "attribute", "measure")}
+            for title, row in found
         ],
         "sections": [
             {"id": s.id, "title": s.title, "first": s.place < SCORES, "sentences": told, "tables": tables}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,10 +49,39 @@ def level_words(column: str, level: Any) -> str:
     return words(str(level)) if column == "attribute" else str(level)
 
 
+@dataclass(frozen=True)
+class FindingList:
+    """A list of findings: its name, title and what it is, and how much of it stands on the first screen."""
+
+    name: str | None
+    title: str
+    note: str
+    most: int
+    rows: Sequence[Mapping[str, Any]] = ()
+    n_more: int = 0
+
+
+_LISTS = {
+    told.name: told
+    for told in (
+        FindingList(
+            "difference",
+            "What differs",
+            "Supported by a test among all that were made. Intervals are widened for having been selected.",
+            5,
+        ),
+        FindingList(None, "What stood out", "By an older version, which tested no list as a whole.", 5),
+        FindingList("common", "What the pictures have in common", "Descriptions; nothing is tested.", 3),
+        FindingList("instrument", "About the instruments", "What to mind of every number they gave.", 3),
+    )
+}
+
+
 class Material:
     """A run made ready to be shown.
 
     factors: Factor columns of the prompts.
+    tested: How many comparisons were tested and how many differ, as a sentence; None where none was.
     shown: Those that tell conditions apart: no constants, none that another one implies.
     row_factor: The factor whose levels are set side by side, the contrast of most estimates.
     """
@@ -65,6 +94,7 @@ class Material:
         self.prompts = run.prompts
         self.estimates = run.estimates
         self.findings = _told_once(run.findings)
+        self.tested = next(iter(self.findings.filter(list="summary")["sentence"]), None)
         self.factors = [c for c in self.prompts.columns if c not in _FIXED_PROMPTS]
         self.images = run.images.join(self.prompts, on="prompt_id", how="left", maintain_order="left")
         self.shown = _irredundant(self.prompts.select(self.factors))
@@ -197,6 +227,17 @@ class Material:
     def scope_columns(self, frame: pl.DataFrame) -> list[str]:
         """Factor columns of a frame of estimates that vary in it, implied ones left out."""
         return _irredundant(frame.select(c for c in frame.columns if c not in ESTIMATE_COLUMNS))
+
+    @cached_property
+    def first_findings(self) -> list[FindingList]:
+        """The lists of findings with what stands of each on the first screen."""
+        lists = []
+        for name, told in _LISTS.items():
+            mine = self.findings.filter(pl.col("list").eq_missing(name))
+            if mine.height:
+                first = mine.head(told.most)
+                lists.append(replace(told, rows=first.to_dicts(), n_more=mine.height - first.height))
+        return lists
 
     @cached_property
     def blank(self) -> frozenset[str]:

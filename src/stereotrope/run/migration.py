@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import RunFormatError
-from stereotrope.tables import ESTIMATES, RESERVED, SCOPES, polars_types
+from stereotrope.tables import ESTIMATES, FINDINGS, RESERVED, SCOPES, polars_types
 
 _TYPES = polars_types(ESTIMATES)
+_FINDING_TYPES = polars_types(FINDINGS)
 _DELTA = r"_delta(_average|_without_violations)*$"
 _AVERAGE = r"_average(_delta|_without_violations)*$"
 _SUBSET = r"_(without_violations)(_average|_delta)*$"
@@ -21,11 +22,22 @@ _ELEMENTS = r"\b(\d+) elements declared"
 _DOMINANCE = r"^dominance=([\d.]+),reference_dominance=([\d.]+)$"
 
 
+_ADDED = ("holds_for", "p_least")
+"""Columns of estimates that format 2 had not from its beginning: null where a run does not tell them."""
+
+
 def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
-    """Estimates with the columns that format 2 added; a table that has them is returned as it is.
+    """Estimates with the columns that came since they were written; a table that has them is as it is.
 
     Instruments are null, and so are counts but those of CAS: format 1 does not tell them.
     """
+    absent = [name for name in _ADDED if name not in table.columns]
+    if "measure" in table.columns and absent:
+        added = table.with_columns(pl.lit(None, _TYPES[name]).alias(name) for name in absent)
+        names = list(_TYPES)
+        factors = [name for name in table.columns if name not in _TYPES]
+        there = [name for name in (*names[:2], *factors, *names[2:]) if name in added.columns]
+        return estimates_of_format_1(added.select(there))
     new = [name for name in _TYPES if name not in table.columns]
     if "aggregate" not in new or not {"measure", "reference", "flags", "method"} <= set(table.columns):
         return table
@@ -64,6 +76,16 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
     names = list(_TYPES)
     factors = [name for name in table.columns if name not in _TYPES]
     return made.select(name for name in [*names[:2], *factors, *names[2:]] if name in made.columns)
+
+
+def findings_of_one_list(table: pl.DataFrame) -> pl.DataFrame:
+    """Findings of runs that had one list of them, whose error was not controlled: of none but warnings."""
+    new = [name for name in _FINDING_TYPES if name not in table.columns]
+    if "list" not in new:
+        return table
+    added = {name: pl.lit(None, _FINDING_TYPES[name]) for name in new}
+    added["list"] = pl.when(pl.col("kind") == "instrument").then(pl.lit("instrument"))
+    return table.with_columns(**added).select(_FINDING_TYPES)
 
 
 def _sides(row: Mapping[str, str]) -> str | None:

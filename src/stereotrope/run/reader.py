@@ -17,7 +17,7 @@ from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.further_tables import TABLES
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
-from stereotrope.run.migration import estimates_of_format_1
+from stereotrope.run.migration import estimates_of_format_1, findings_of_one_list
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import EMBEDDINGS, RUN_TABLES, SUBJECTS, Column, plain_scores, polars_types
 
@@ -101,7 +101,7 @@ class Run:
     @functools.cached_property
     def findings(self) -> pl.DataFrame:
         """What is worth a person's look, most first."""
-        return self._table("findings")
+        return findings_of_one_list(self._table("findings"))
 
     @functools.cached_property
     def embeddings(self) -> pl.DataFrame:

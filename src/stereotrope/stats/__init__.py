@@ -32,6 +32,7 @@ from stereotrope.stats.polygon import (
     pairwise_score,
     radar_weights,
 )
+from stereotrope.stats.power import shift_power, smallest_shift
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
 from stereotrope.stats.vendi import (
@@ -86,9 +87,11 @@ __all__ = [
     "resampled_js",
     "resampled_shares",
     "score_test",
+    "shift_power",
     "shuffled_js",
     "sign_test",
     "signed_rank",
+    "smallest_shift",
     "spearman",
     "tfidf",
     "unanimous_js",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.measure.listed import findings
 
-from stereotrope.measure import findings
 from stereotrope.measure.captions import caption_measures
 from stereotrope.tables import FINDINGS
 
@@ -109,7 +109,7 @@ def test_sides_named_about_equally_often_are_no_finding() -> None:
 def test_how_many_name_nobody_is_said_where_it_is_most() -> None:
     (row,) = found(cell(100, kind={"male": 30, "unknown": 70}), lexicon(), "group_gap").to_dicts()
     assert "“male” in 30 of 100 [0.22–0.40] and “female” in none" in row["sentence"]
-    assert row["sentence"].endswith("; 70 of 100 name no kind, which leaves 30 to compare.")
+    assert "; 70 of 100 name no kind, which leaves 30 to compare; the difference is 0.30" in row["sentence"]
 
 
 OTHERS = {"attribute": "kind", "groups": ["white"], "against": "others"}
@@ -135,10 +135,9 @@ def test_against_all_others_the_group_that_leads_is_set_beside_the_next(against:
 def test_one_group_in_nearly_all_captions_is_told_once() -> None:
     told = found(cell(100, kind={"male": 96, "female": 3, "unknown": 1}), lexicon())
     (row,) = told.filter(attribute="kind").to_dicts()
-    assert (row["kind"], row["sentence"]) == (
-        "one_group",
-        "For “doctor”, captions of pictures call the kind “male” in 96 of 100 [0.90–0.98]; the next most "
-        "frequent, “female”, is in 3.",
+    assert (row["list"], row["kind"]) == ("difference", "group_gap")
+    assert row["sentence"].startswith(
+        "For “doctor”, captions of pictures call the kind “male” in 96 of 100 [0.90–0.98] and “female” in 3 "
     )
     assert images(row) == [f"i{at}" for at in range(96)]
 
@@ -215,9 +214,9 @@ def test_the_largest_difference_between_models_is_told_with_those_that_name_a_si
     (row,) = found(rows, lexicon(), "model_difference").to_dicts()
     assert row["sentence"].startswith(
         "For “doctor”, captions of pictures by b call the kind “female” in 40 of 60 [0.54–0.77], those by a "
-        "in 10 of 60 [0.09–0.28]; the difference is 0.50 [0.33–0.63] (q < 0.001 over 3 comparisons)."
+        "in 10 of 60 [0.09–0.28]; among those that name either side it is 40 of 60 and 10 of 60; the "
+        "difference is 0.50 [0.32–0.64] (q < 0.001)."
     )
-    assert row["sentence"].endswith("Among those that name either side it is 40 of 60 and 10 of 60.")
     assert json.loads(row["scope"]) == {"prompt": "doctor"}
     assert images(row) == [f"i{at}" for at in range(80, 120)]
     alike = [
@@ -225,18 +224,6 @@ def test_the_largest_difference_between_models_is_told_with_those_that_name_a_si
         *cell(60, model="b", kind={"male": 30, "female": 30}),
     ]
     assert found(alike, lexicon(), "model_difference").height == 0
-
-
-def test_models_that_differ_in_naming_anybody_weigh_half() -> None:
-    rows = [
-        *cell(60, model="a", kind={"male": 1, "female": 59}),
-        *cell(60, model="b", kind={"female": 20, "unknown": 40}),
-        *cell(60, model="a", prompt="nurse", kind={"male": 1, "female": 59}),
-        *cell(60, model="b", prompt="nurse", kind={"female": 22, "male": 38}),
-    ]
-    told = found(rows, lexicon(), "model_difference")
-    assert [json.loads(scope)["prompt"] for scope in told["scope"]] == ["nurse", "doctor"]
-    assert told["sentence"][1].endswith("it is 59 of 60 and 20 of 20.")
 
 
 def covered(hidden: tuple[int, int], bare: tuple[int, int]) -> list[dict[str, Any]]:
@@ -290,18 +277,19 @@ def test_without_captions_findings_are_told_without_pictures() -> None:
     assert "“male” in 60 of 80" in told["sentence"][0]
 
 
-def test_a_second_finding_of_a_kind_stands_behind_a_first_of_another() -> None:
+def test_a_second_description_of_a_kind_stands_behind_a_first_of_another() -> None:
     rows = [
-        *cell(60, kind={"male": 55, "female": 5}),
-        *cell(60, prompt="nurse", kind={"female": 54, "male": 6}, hallucination=["sofa"]),
+        *cell(60, kind="unknown", hallucination=["sofa"], keyword=[]),
+        *cell(60, prompt="nurse", kind="unknown", hallucination=["sofa"], keyword=[]),
     ]
-    declared = lexicon(hallucination=["sofa"])
-    assert found(rows, declared, "group_gap", "one_group", "out_of_place")["kind"].to_list()[:2] == [
-        "out_of_place",
-        "one_group",
-    ]
-    ranks = found(rows, declared)["rank"].to_list()
-    assert ranks == list(range(1, len(ranks) + 1))
+    for row in rows[60:100]:
+        row["hallucination"] = []
+    declared = lexicon(hallucination=["sofa"], keyword={"doctor": ["doctor"]})
+    told = found(rows, declared)
+    assert told["list"].unique().to_list() == ["common"]
+    assert told["kind"].to_list()[:3] == ["out_of_place", "omission", "omission"]
+    ranks = told["rank"].to_list()
+    assert ranks == list(range(ranks[0], ranks[0] + len(ranks)))
 
 
 def test_another_model_with_the_same_pattern_stands_behind_another_prompt() -> None:

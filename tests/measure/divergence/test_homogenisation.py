@@ -7,8 +7,9 @@ import json
 
 import polars as pl
 import pytest
+from tests.measure.listed import findings
 
-from stereotrope.measure import cds, change, findings, vac
+from stereotrope.measure import cds, change, vac
 
 WITHIN = ("generator", "object", "mitigation")
 
@@ -63,7 +64,7 @@ def test_falling_cds_with_rising_vac_is_found_with_its_numbers() -> None:
         f"and VAC, corrected for few pictures, by {row['value']:.2f} [{row['low']:.2f}–{row['high']:.2f}]"
         in found["sentence"][0]
     )
-    assert found["sentence"][0].endswith("of its mean with “none” over 6 pairs; both intervals exclude 0.")
+    assert "of its mean with “none” over 6 pairs; the smaller of both is 0." in found["sentence"][0]
     shown = labels.filter(pl.col("image_id").is_in(json.loads(found["image_ids"][0])))
     assert shown["mitigation"].unique().to_list() == ["avoiding"]
     assert shown.height == labels.filter(mitigation="avoiding").height
@@ -85,16 +86,17 @@ def test_each_model_is_found_by_itself_and_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cds_range", "vac_range", "found"),
+    ("values", "p", "found"),
     [
-        ((-0.5, -0.1), (0.1, 0.3), 1),
-        ((-0.5, 0.1), (0.1, 0.3), 0),
-        ((-0.5, -0.1), (None, None), 0),
-        ((-0.5, -0.1), (-0.1, 0.3), 0),
-        ((None, None), (None, None), 0),
+        ((-0.2, 0.2), (0.001, 0.01), 1),
+        ((-0.2, 0.2), (0.2, 0.01), 0),
+        ((-0.2, 0.2), (0.001, None), 0),
+        ((-0.2, 0.2), (0.001, 0.2), 0),
+        ((0.2, -0.2), (0.001, 0.001), 0),
+        ((-0.2, -0.2), (0.001, 0.001), 0),
     ],
 )
-def test_signs_without_both_intervals_are_no_finding(cds_range, vac_range, found: int) -> None:
+def test_both_must_change_and_each_be_tested(values, p, found: int) -> None:
     table = pl.DataFrame(
         {
             "measure": ["cds_change", "vac_change"],
@@ -104,16 +106,17 @@ def test_signs_without_both_intervals_are_no_finding(cds_range, vac_range, found
             "contrast": "mitigation",
             "reference": "none",
             "attribute": "all",
-            "value": [-0.2, 0.2],
-            "low": [cds_range[0], vac_range[0]],
-            "high": [cds_range[1], vac_range[1]],
+            "value": values,
+            "low": [value - 0.1 for value in values],
+            "high": [value + 0.1 for value in values],
             "level": 0.95,
+            "p_value": p,
             "n": 6,
         }
     )
     sentences = findings(table, labels_of(SAME))["sentence"].to_list()
     assert len(sentences) == found
-    assert all("CDS changes by −0.20 [−0.50 to −0.10] and VAC by 0.20" in text for text in sentences)
+    assert all("CDS changes by −0.20 [−0.30 to −0.10] and VAC by 0.20" in text for text in sentences)
 
 
 def test_two_pairs_make_no_finding() -> None:

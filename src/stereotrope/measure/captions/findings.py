@@ -1,9 +1,11 @@
 """What stands out in captions: who is named, what is missing, what does not belong, where models differ."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +18,7 @@ from stereotrope.measure.captions.evidence import CaptionEvidence, Levels, scope
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
+from stereotrope.stats import fisher_exact, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATE_COLUMNS, UNKNOWN, plain_scores, warnings_of
 
 ONE_GROUP_SHARE = 0.80
@@ -47,10 +49,6 @@ COMPOSED = 0.5
 """What a composite weighs: its parts are told by themselves where they stand out, and the contextual one is
 seldom low by its making. It weighs less still by the share of captions that name no group."""
 
-NAMING = 0.5
-"""What a difference between models weighs that is gone among captions that name either side: it is of how
-often captions name anybody."""
-
 _KINDS = (
     *("one_group", "group_gap", "model_difference", "association", "out_of_place"),
     *("composite", "omission", "occlusion"),
@@ -69,35 +67,34 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
     """Return what stands out in the estimates of captions, the strongest first.
 
     - ``one_group``: one group, not ``unknown``, in nearly all captions;
-    - ``group_gap``: one of the declared sides named more often than the other, or, where the other is
-      everything else, the group named most often more often than the next one. The interval excludes 0 and
-      the exact sign test has ``q ≤ alpha`` over all that are compared;
-    - ``model_difference``: captions of two models name a declared side at different rates: Fisher's test
-      with ``q ≤ alpha`` over all pairs of models, prompts and sides, the largest of each prompt and side;
+    - ``group_gap``, a difference: one of the declared sides named more often than the other, or, where the
+      other is everything else, the group named most often more often than the next one, by the exact sign
+      test; of captions that share prompts a description, where its interval excludes 0;
+    - ``model_difference``, a difference: captions of two models name a declared side at different rates, by
+      Fisher's test; of each prompt and side the clearest pair is told;
     - ``association``, ``out_of_place``, ``omission`` and ``composite`` (the highest band): the whole interval
       above a threshold, so that a rate exactly there is told in about one sample of forty;
     - ``occlusion``: captions that mention covers leave the group unnamed more often, or do not.
 
-    The effect is the end of the interval that is nearer to the threshold, of CAS and composites counted from
-    there, some of them weighed. What stands out first should differ: the second pattern of a kind weighs half
-    of its effect, the third a third; the second model that shows the same a quarter, the third a ninth.
+    The effect of descriptions is the end of the interval that is nearer to the threshold, of CAS and
+    composites counted from there, some of them weighed. What stands out first should differ: the second
+    pattern of a kind weighs half of its effect, the third a third; the second model that shows
+    the same a quarter, the third a ninth.
     """
-    rows, level, alpha = _rows(evidence.estimates), evidence.level, evidence.alpha
+    rows, level = _rows(evidence.estimates), evidence.level
     if not rows.height:
         return []
     said = _Said(
         CaptionEvidence(rows, evidence.frames.get("captions", ())), CaptionWording(rows, level), rows, level
     )
-    found = [
+    described = [
         *said.one_group(),
-        *said.group_gaps(alpha),
-        *said.model_differences(alpha),
         *said.terms_held(),
         *said.composites(),
         *said.omissions(),
         *said.occlusions(),
     ]
-    return _varied(_one_each(found))
+    return [*said.group_gaps(), *said.model_differences(), *_varied(_one_each(described))]
 
 
 def _rows(table: pl.DataFrame) -> pl.DataFrame:
@@ -168,23 +165,27 @@ class _Said:
                 shown = self._naming(attribute, scope, [group])
                 yield Candidate("one_group", scope, attribute, row["low"], row["measure"], sentence, shown)
 
-    def group_gaps(self, alpha: float) -> Iterator[Candidate]:
-        gaps = [
-            (gap, scope)
-            for row, scope in self._of("signed_parity")
-            if _has_sides(row) and (gap := self._gap(row, scope)) is not None
-        ]
-        p = [
-            float("nan") if gap.clustered else sign_test(gap.first[1], gap.first[1] + gap.second[1])
-            for gap, _ in gaps
-        ]
-        for (gap, scope), q in zip(gaps, benjamini_hochberg(p).tolist(), strict=True):
-            # Captions of several prompts in a cell are not independent: their bootstrap's interval decides.
-            if gap.low is None or gap.low <= 0 or q > alpha:
+    def group_gaps(self) -> Iterator[Candidate]:
+        """Differences of two sides: of captions that share prompts described, for want of a test."""
+        for row, scope in self._of("signed_parity"):
+            gap = self._gap(row, scope) if _has_sides(row) else None
+            if gap is None or (gap.clustered and not (gap.low or 0.0) > 0):
                 continue
-            sentence = self.wording.gap(replace(gap, q=q if q == q else None), scope)
-            shown = self._naming(gap.attribute, scope, gap.first[0])
-            yield Candidate("group_gap", scope, gap.attribute, gap.low, "signed_parity", sentence, shown)
+            named = gap.first[1] + gap.second[1]
+            yield Candidate(
+                "group_gap",
+                scope,
+                gap.attribute,
+                gap.low or 0.0,
+                "signed_parity",
+                partial(self.wording.gap, gap, scope),
+                partial(self._naming, gap.attribute, scope, gap.first[0]),
+                parts=(str(row["category"]), str(row["reference"])),
+                value=gap.value,
+                interval=(gap.value, gap.low, gap.high),
+                p=None if gap.clustered else sign_test(gap.first[1], named),
+                p_least=math.nan if gap.clustered else min(1.0, 2.0 ** (1 - named)),
+            )
 
     def _gap(self, row: Mapping[str, Any], scope: Levels) -> Gap | None:
         """The two sides of a parity, the one named more often first; None where nobody is named."""
@@ -220,29 +221,26 @@ class _Said:
                 return other
         return None
 
-    def model_differences(self, alpha: float) -> Iterator[Candidate]:
-        """The largest difference between two models of each prompt and declared side."""
+    def model_differences(self) -> Iterator[Candidate]:
+        """Every two models that are compared in a prompt and declared side."""
         cells: dict[tuple[str, str, str], list[Side]] = {}
         for row, scope in self._of("signed_parity"):
             if _has_sides(row) and "generator" in scope and not _clustered(row):
                 key = (scope_key(_without_model(scope)), row["attribute"], row["category"])
                 cells.setdefault(key, []).append(self._side(row, scope))
-        pairs = [(key, a, b) for key, cell in cells.items() for a, b in combinations(cell, 2)]
+        pairs = [(a, b) for cell in cells.values() for a, b in combinations(cell, 2)]
         if not pairs:
             return
-        tables = np.array([(a.k, a.n, b.k, b.n) for _, a, b in pairs]).T
-        q = benjamini_hochberg(fisher_exact(*tables)).tolist()
+        tables = np.array([(a.k, a.n, b.k, b.n) for a, b in pairs]).T
         ends = np.array(newcombe(*tables, level=self.level)).T.tolist()
-        largest: dict[tuple[str, str, str], tuple[float, Candidate]] = {}
-        for (key, a, b), (low, high), own in zip(pairs, ends, q, strict=True):
-            if own > alpha or low <= 0 <= high:
-                continue
-            more, less, nearer, farther = (a, b, low, high) if low > 0 else (b, a, -high, -low)
+        k, n, j, m = tables
+        least = np.minimum(
+            *(fisher_exact(x, n, k + j - x, m) for x in (np.minimum(k + j, n), np.maximum(0, k + j - m)))
+        )
+        for (a, b), (low, high), *p in zip(pairs, ends, fisher_exact(*tables), least, strict=True):
+            more, less, near, far = (a, b, low, high) if a.k * b.n >= b.k * a.n else (b, a, -high, -low)
             size = more.k / more.n - less.k / less.n
-            if key not in largest or size > largest[key][0]:
-                told = self._difference(more, less, (nearer, farther), own, len(pairs))
-                largest[key] = (size, told)
-        yield from (finding for _, finding in largest.values())
+            yield self._difference(more, less, (size, near, far), (float(p[0]), float(p[1])))
 
     def _side(self, row: Mapping[str, Any], scope: Levels) -> Side:
         """The captions of a cell that name the first of two sides, and those that name either."""
@@ -255,17 +253,23 @@ class _Said:
         k = sum(counts.get(group, 0) for group in groups)
         return Side(row["attribute"], groups, scope, k, row["n"], either)
 
-    def _difference(self, more: Side, less: Side, ends: tuple[float, float], q: float, of: int) -> Candidate:
-        remains = False
-        if more.either and less.either:
-            low, _ = newcombe(more.k, more.either, less.k, less.either, level=self.level)
-            remains = bool(low > 0)
-        attribute, held = more.attribute, _without_model(more.scope)
-        sentence = self.wording.difference(more, less, ends, q, of)
-        shown = self._naming(attribute, more.scope, more.groups)
-        effect = ends[0] * (1.0 if remains else NAMING)
+    def _difference(
+        self, more: Side, less: Side, interval: tuple[float, float, float], p: tuple[float, float]
+    ) -> Candidate:
+        attribute = more.attribute
         return Candidate(
-            "model_difference", held, attribute, effect, "representation_parity", sentence, shown
+            "model_difference",
+            _without_model(more.scope),
+            attribute,
+            interval[0],
+            "representation_parity",
+            partial(self.wording.difference, more, less),
+            partial(self._naming, attribute, more.scope, more.groups),
+            parts=tuple(sorted({*more.groups, *less.groups})),
+            value=interval[0],
+            interval=interval,
+            p=p[0],
+            p_least=p[1],
         )
 
     def terms_held(self) -> Iterator[Candidate]:

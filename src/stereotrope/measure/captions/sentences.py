@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.evidence import Levels
-from stereotrope.measure.sentences import Counted, clean, q_text, quoted, span, two_decimals
+from stereotrope.measure.sentences import Counted, clean, quoted, span, two_decimals
 from stereotrope.stats import wilson
 from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
 
@@ -41,7 +41,6 @@ class Gap:
     high: float | None
     together: bool
     clustered: bool
-    q: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,27 +84,24 @@ class CaptionWording:
         (of, k), (against, less) = gap.first, gap.second
         other = "any other" if gap.together else _either(against)
         counted = self._counted((less, gap.n), gap.clustered) if less else "none"
-        q = f" ({q_text(gap.q)})" if gap.q is not None else ""
         text = (
             f"{self._lead(scope)} call the {_words(gap.attribute)} {_either(of)} in "
-            f"{self._counted((k, gap.n), gap.clustered)} and {other} in {counted}; the difference is "
-            f"{two_decimals(gap.value)}{span(gap.low, gap.high)}{q}"
+            f"{self._counted((k, gap.n), gap.clustered)} and {other} in {counted}"
         )
+        if gap.clustered:
+            text += f"; the difference is {two_decimals(gap.value)}{span(gap.low, gap.high)}"
         if gap.unnamed > SELDOM * gap.n:
             text += f"; {gap.unnamed} of {gap.n} name no {_words(gap.attribute)}, which leaves "
             text += f"{gap.n - gap.unnamed} to compare"
         return f"{text}."
 
-    def difference(self, more: Side, less: Side, ends: tuple[float, float], q: float, of: int) -> str:
+    def difference(self, more: Side, less: Side) -> str:
         """Two models differ in how often captions of their pictures name a side."""
-        over = f" over {of} comparisons" if of > 1 else ""
-        size = two_decimals(more.k / more.n - less.k / less.n)
         return (
             f"{self._lead(more.scope)} call the {_words(more.attribute)} {_either(more.groups)} in "
             f"{self._counted((more.k, more.n))}, those by {clean(less.scope['generator'])} in "
-            f"{self._counted((less.k, less.n))}; the difference is {size}{span(*ends)} ({q_text(q)}{over}). "
-            f"Among those that name either side it is {more.k} of {more.either} and {less.k} of "
-            f"{less.either}."
+            f"{self._counted((less.k, less.n))}; among those that name either side it is {more.k} of "
+            f"{more.either} and {less.k} of {less.either}."
         )
 
     def association(self, row: Mapping[str, Any], scope: Levels, terms: Sequence[tuple[str, int]]) -> str:

@@ -1,6 +1,7 @@
 """What stands out among divergences: values that replace others, that leave no variety, that shift."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -8,16 +9,15 @@ import polars as pl
 from stereotrope.measure.divergence.change import CHANGE, EXCESS
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import Wording, clean, q_text, quoted, span, two_decimals
+from stereotrope.measure.sentences import Wording, clean, quoted, span, two_decimals
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 
 
 @finder("homogenisation", place=10)
 def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
-    """CDS that falls while VAC rises, for one generator and mitigation; the smaller change is the effect.
+    """CDS that falls while VAC rises, for one generator and mitigation; the smaller change is the size.
 
-    Both intervals must exclude 0: signs alone are those of one mitigation in four that does nothing. Changes
-    of a phrasing are no mitigation.
+    Both must change: the larger of the two p-values counts. Changes of a phrasing are no mitigation.
     """
     table = evidence.estimates
     if "generator" not in table.columns:
@@ -26,6 +26,7 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
     changes = table.filter(
         pl.col("measure").is_in(names),
         pl.col("value").is_not_null(),
+        pl.col("p_value").is_not_null(),
         pl.col("generator").is_not_null(),
         pl.col("contrast").ne_missing("phrasing"),
     )
@@ -33,21 +34,33 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
     for levels, both in parts_by(changes, factors):
         rows = {row["measure"]: row for row in both.iter_rows(named=True)}
         cds, vac = (rows.get(name) for name in names)
-        if cds is None or vac is None or not (cds["high"] or 0.0) < 0 < (vac["low"] or 0.0):
+        if cds is None or vac is None:
             continue
         scope = {name: str(level) for name, level in levels.items() if level is not None}
         wording = Wording(cds["contrast"], cds["reference"], evidence.pictures.varying)
+        so = cds["value"] < 0 < vac["value"]
+        ends = sorted(
+            (end if end is None else min(1.0, end) for end in (_back(cds["high"]), vac["low"])),
+            key=lambda end: -1.0 if end is None else end,
+        )
         yield Candidate(
             "homogenisation",
             scope,
             None,
-            min(-cds["value"], vac["value"], 1.0),
+            0.0,
             vac["measure"],
-            sentence=_repeating(scope, cds, vac, wording),
-            images=evidence.pictures.requested(scope),
+            sentence=partial(_repeating, scope, cds, vac, wording),
+            images=partial(evidence.pictures.requested, scope),
             wording=wording,
             value=vac["value"],
+            p=max(cds["p_value"], vac["p_value"]) if so else 1.0,
+            interval=(min(-cds["value"], vac["value"], 1.0), ends[0], None),
+            size="the smaller of both is",
         )
+
+
+def _back(end: float | None) -> float | None:
+    return None if end is None else -end
 
 
 def _repeating(
@@ -62,13 +75,13 @@ def _repeating(
     return (
         f"{lead}{where}{wording.rest(scope)} the groups differ less and the pictures of each repeat each "
         f"other more: CDS{beyond} changes by {by_cds} and VAC{corrected} by {by_vac} of its mean with "
-        f"{quoted(cds['reference'])} over {cds['n']} pairs; both intervals exclude 0."
+        f"{quoted(cds['reference'])} over {cds['n']} pairs."
     )
 
 
 @finder("dominance_shift", "deterministic", "divergence", place=11, compares=("bds", "dominance_shift"))
 def divergent_values(evidence: RunEvidence) -> Iterator[Candidate]:
-    """Most frequent values that change, cells with one value alone, and divergences with ``q ≤ alpha``.
+    """Divergences, which are tested; most frequent values that change, and cells with one value alone.
 
     A cell as deterministic as its reference is left out: it is told of the reference, and the condition
     changed nothing.
@@ -76,27 +89,26 @@ def divergent_values(evidence: RunEvidence) -> Iterator[Candidate]:
     pictures = evidence.pictures
     for row, wording in evidence.compared("bds", "dominance_shift", "dominant_share"):
         scope, attribute, category = scope_of(row), row["attribute"], str(row.get("category") or "")
-        kind, tail = "divergence", ""
-        match row["measure"]:
-            case "bds" if evidence.significant(row):
-                effect = row["value"] if row.get("adjusted") is None else row["adjusted"]
-                tail = _by_chance(row)
-            case "dominance_shift" if row["value"] == 1:
-                here, before = pictures.sides(attribute, scope, wording)
-                kind, category = "dominance_shift", _most_frequent(here)
-                effect = pictures.moved(attribute, scope, wording, category)
-                if before:
-                    most = _most_frequent(before)
-                    tail = f", where {quoted(most)} is in {len(before[most])}"
-            case "dominant_share" if "deterministic" in warnings_of(row.get("flags")):
-                kind = "deterministic"
-                effect = pictures.moved(attribute, scope, wording, category)
-                if not effect and wording.reference_scope(scope) is not None:
-                    continue
-            case _:
+        if row["measure"] == "bds":
+            if row["p_value"] is not None:
+                yield Candidate.tested("divergence", row, wording=wording, tail=_by_chance(row))
+            continue
+        kind, tail = "deterministic", ""
+        if row["measure"] == "dominance_shift":
+            if row["value"] != 1:
                 continue
+            here, before = pictures.sides(attribute, scope, wording)
+            kind, category = "dominance_shift", _most_frequent(here)
+            if before:
+                most = _most_frequent(before)
+                tail = f", where {quoted(most)} is in {len(before[most])}"
+        elif "deterministic" not in warnings_of(row.get("flags")) or (
+            wording.reference_scope(scope) is not None
+            and not pictures.moved(attribute, scope, wording, category)
+        ):
+            continue
         yield Candidate(
-            kind, scope, attribute, effect, row["measure"],
+            kind, scope, attribute, 0.0, row["measure"],
             wording=wording, value=row["value"], category=category or None, tail=tail,
         )  # fmt: skip
 
@@ -108,6 +120,5 @@ def _most_frequent(shown: Mapping[str, Sequence[str]]) -> str:
 def _by_chance(row: Mapping[str, Any]) -> str:
     word, unit = ("distance", "nats") if row.get("definition") == "released" else ("divergence", "bits")
     text = f"; the {word} is {two_decimals(row['value'])} {unit}"
-    if row.get("floor") is not None:
-        text += f", where {two_decimals(row['floor'])} is expected by chance"
-    return f"{text} ({q_text(row.get('q_value'))})"
+    floor = row.get("floor")
+    return text if floor is None else f"{text}, where {two_decimals(floor)} is expected by chance"

@@ -12,7 +12,7 @@ from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.tables import ABSENT
 
-_FINDINGS, _CASES, _OPEN_CASES = 5, 8, 4
+_CASES, _OPEN_CASES = 8, 4
 _OF_A_FINDING = 4
 _KINDS = {"deterministic": "One value only", "dominance_shift": "Another dominant value"}
 _SHOWN = {
@@ -28,16 +28,30 @@ _MOST_OPEN_PICTURES = 100
 
 
 def _findings(material: Material, shown: Exhibits) -> list[Block]:
-    told = [
-        {"sentence": row["sentence"], "groups": shown.groups(image_ids(row), most=_OF_A_FINDING)}
-        for row in material.findings.head(_FINDINGS).iter_rows(named=True)
+    lists = [
+        {
+            "title": one.title,
+            "note": one.note,
+            "more": f"{thousands(one.n_more)} more in tables/findings.csv" if one.n_more else "",
+            "told": [
+                {"sentence": row["sentence"], "groups": shown.groups(image_ids(row), most=_OF_A_FINDING)}
+                for row in one.rows
+            ],
+        }
+        for one in material.first_findings
     ]
-    return [Block("findings", told)]
+    return [Block("findings", {"tested": material.tested, "lists": lists})]
+
+
+def _first(material: Material) -> Iterator[Mapping[str, Any]]:
+    return (row for one in material.first_findings for row in one.rows)
 
 
 def _cases_of(material: Material) -> list[dict[str, Any]]:
     """What agrees or changes in every picture, beside what stands on the first screen already."""
-    return material.findings[_FINDINGS:].filter(pl.col("kind").is_in(list(_KINDS))).to_dicts()
+    told = [row["finding_id"] for row in _first(material)]
+    beside = pl.col("kind").is_in(list(_KINDS)) & ~pl.col("finding_id").is_in(told)
+    return material.findings.filter(beside).to_dicts()
 
 
 def _cases(material: Material, shown: Exhibits) -> list[Block]:
@@ -170,7 +184,7 @@ add_section(
     "What stands out",
     place=10,
     make=_findings,
-    large=lambda material: exhibited(material, material.findings.head(_FINDINGS).iter_rows(named=True)),
+    large=lambda material: exhibited(material, _first(material)),
 )
 add_section(
     "cases",

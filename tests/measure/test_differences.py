@@ -1,0 +1,196 @@
+"""The list of differences as a whole: its level, its power, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.measure.made_audits import Made, listed, made_labels
+
+from stereotrope import measure
+from stereotrope.measure.differences import Differences, differing
+from stereotrope.measure.finder import Candidate
+from stereotrope.stats import benjamini_hochberg, fisher_exact, reachable
+
+SMALL = Made(models=2, objects=4, groups=5, attributes=4)
+
+
+def measured(labels: pl.DataFrame, *, n_permutations: int = 999) -> pl.DataFrame:
+    tables = [
+        measure.bds(labels, n_permutations=n_permutations, n_bootstrap=0),
+        measure.share_difference(labels),
+        measure.deterministic_share(labels),
+        measure.dominance_shift(labels),
+    ]
+    return pl.concat(tables, how="diagonal")
+
+
+def found_in(labels: pl.DataFrame, **options) -> pl.DataFrame:
+    return measure.findings(measured(labels), labels, limit=100_000, **options)
+
+
+def by_fisher(labels: pl.DataFrame) -> set[tuple[str, ...]]:
+    """What Fisher's test of each value with Benjamini and Hochberg's correction over all tells."""
+    table = measure.share_difference(labels)
+    p = fisher_exact(table["numerator"], table["n"], table["numerator_reference"], table["n_reference"])
+    told = table.filter(pl.Series(benjamini_hochberg(p)) <= 0.05)
+    return set(told.select("generator", "object", "group", "attribute").iter_rows())
+
+
+def test_audits_without_any_effect_list_no_difference() -> None:
+    told = [len(listed(found_in(made_labels(SMALL, seed)[0]))) for seed in range(24)]
+    # At a level of 0.05 four or more of 24 would come once in 30 times.
+    assert sum(n > 0 for n in told) <= 3, told
+
+
+def test_what_is_planted_is_listed_with_few_others_and_more_than_fisher_finds() -> None:
+    shown = false = found = planted = fisher = 0
+    for seed in range(6):
+        labels, truth = made_labels(Made(models=2, objects=4, groups=6, planted=0.1, shift=0.6), seed)
+        told = listed(found_in(labels))
+        shown, false = shown + len(told), false + len(told - truth)
+        found, planted = found + len(told & truth), planted + len(truth)
+        fisher += len(by_fisher(labels) & truth)
+    assert false <= 0.08 * shown, (false, shown)
+    assert found >= fisher
+    assert found > 0.4 * planted, (found, planted)
+
+
+def test_a_summary_leads_and_says_what_would_have_been_found() -> None:
+    labels, _ = made_labels(SMALL, 1)
+    found = found_in(labels)
+    assert found.row(0, named=True)["list"] == "summary"
+    assert found["rank"].to_list() == list(range(found.height))
+    assert found["sentence"][0] == (
+        "No difference beyond chance in 128 comparisons; with 20 pictures a condition only shifts above 0.68 "
+        "would have been found."
+    )
+
+
+def test_where_no_difference_could_have_been_found_it_is_said() -> None:
+    few = [replace(c, n=(3, 4)) for c in rows_of("made", [0.1, 1.0], [0.1, 0.1], ["a", "b"])]
+    assert differences_of(few).sentence() == (
+        "No difference could have been found in 2 comparisons: with 3 pictures a condition and 4 of what it "
+        "is compared with even a complete shift is not told from chance."
+    )
+    clustered = rows_of("made", [0.1, 1.0], [0.1, 0.1], ["a", "b"])
+    assert differences_of(clustered).sentence().endswith("2 comparisons: none has the pictures.")
+
+
+def test_intervals_of_what_is_told_are_widened_for_having_been_selected() -> None:
+    labels, _ = made_labels(Made(models=2, objects=4, groups=6, planted=0.1, shift=0.8), 3)
+    table = measured(labels)
+    found = measure.findings(table, labels, limit=100_000).filter(list="difference")
+    level = 1 - 0.05 * found.height / 320
+    # Comparisons whose counts could not have mattered are not in the family.
+    assert level - 0.003 < found["level"].unique().item() <= level
+    rows = table.filter(measure="share_difference").select("value", "low", "high").unique()
+    beside = found.join(rows, on="value", suffix="_of_row")
+    assert beside.height
+    assert (beside["low"] < beside["low_of_row"]).all()
+    assert (found["q_value"] <= 0.05).all()
+
+
+def test_selected_differences_are_covered_by_their_intervals() -> None:
+    """Of what is told, at most 5% lie outside; plain intervals leave far more."""
+    inside = told = 0
+    for seed in range(8):
+        labels, _ = made_labels(Made(models=2, objects=4, groups=6, planted=0.1, shift=0.45), seed)
+        again, _ = made_labels(Made(models=2, objects=4, groups=6, planted=0.1, shift=0.45, n=20), seed)
+        assert labels.equals(again)
+        for row in found_in(labels).filter(list="difference").iter_rows(named=True):
+            told += 1
+            # What was planted is 0.45 for the value that grew; others fall by less.
+            inside += min(abs(row["low"]), abs(row["high"])) <= 0.45
+    assert told > 20
+    assert inside >= 0.95 * told, (inside, told)
+
+
+def rows_of(kind: str, p: list[float], least: list[float], attributes: list[str]) -> list[Candidate]:
+    return [
+        Candidate(
+            kind, {"generator": "m", "group": "g"}, a, 0.0, "made", "It is so.", p=x, p_least=y, value=0.5
+        )
+        for x, y, a in zip(p, least, attributes, strict=True)
+    ]
+
+
+def differences_of(candidates: list[Candidate], alpha: float = 0.05) -> Differences:
+    return differing(candidates, None, alpha=alpha)  # type: ignore[arg-type]
+
+
+def test_several_tests_of_a_place_count_as_one_by_tarones_correction() -> None:
+    p, least = [0.01, 0.3, 0.9], [0.001, 0.005, 0.2]
+    found = differences_of(rows_of("made", p, least, ["a"] * 3))
+    # Two of three could have given 0.01.
+    assert list(found.p.values()) == pytest.approx([0.02])
+    assert (found.n_tested, found.n_reachable) == (1, 1)
+    two = differences_of(rows_of("made", [0.01, 0.01], [0.001, 0.001], ["a"] * 2))
+    assert list(two.p.values()) == pytest.approx([0.01])
+
+
+def test_the_family_is_of_all_finders_and_of_what_could_have_mattered() -> None:
+    made = rows_of("made", [0.001, 0.04, 0.5], [1e-9, 0.03, 0.4], ["a", "b", "c"])
+    other = rows_of("other", [0.02], [math.nan], ["a"])
+    found = differences_of([*made, *other])
+    least = np.array([1e-9, 0.03, 0.4, np.nan])
+    assert found.n_reachable == int(reachable(least, alpha=0.05).sum()) == 2
+    assert sorted(found.q.values()) == pytest.approx([0.002, 0.02])
+    assert found.level == pytest.approx(1 - 0.05 * 2 / 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "made",
+    [
+        Made(),
+        Made(values=(2, 2)),
+        Made(values=(8, 30), concentration=0.5),
+        Made(seeds=0.3),
+        Made(prompts=5, icc=0.1),
+        Made(prompts=5, icc=0.3),
+        Made(n=40, prompts=10, icc=0.3),
+    ],
+    ids=[
+        "independent",
+        "two values",
+        "open values",
+        "shared seeds",
+        "icc 0.1",
+        "icc 0.3",
+        "10 prompts, icc 0.3",
+    ],
+)
+def test_whole_audits_without_any_effect_list_no_difference(made: Made, capsys) -> None:
+    n, told = 57, []
+    for seed in range(n):
+        labels, _ = made_labels(made, seed)
+        told.append(len(listed(measure.findings(measured(labels), labels, limit=100_000))))
+    empty = np.mean([number == 0 for number in told])
+    with capsys.disabled():
+        print(f"\n{made}: empty in {empty:.3f} of {n} audits")
+    assert empty >= 0.95 - 1.65 * math.sqrt(0.05 * 0.95 / n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planted", [0.005, 0.02, 0.1])
+@pytest.mark.parametrize(("n", "shift"), [(20, 0.5), (50, 0.3)])
+def test_what_is_planted_in_whole_audits_is_listed(planted: float, n: int, shift: float, capsys) -> None:
+    false, power, fisher = [], [], []
+    for seed in range(8):
+        labels, truth = made_labels(Made(n=n, planted=planted, shift=shift), seed)
+        told = listed(measure.findings(measured(labels), labels, limit=100_000))
+        false.append(len(told - truth) / max(1, len(told)))
+        power.append(len(told & truth) / max(1, len(truth)))
+        fisher.append(len(by_fisher(labels) & truth) / max(1, len(truth)))
+    with capsys.disabled():
+        print(
+            f"\nn = {n}, shift {shift}, {planted:.1%} planted: false {np.mean(false):.3f}, "
+            f"power {np.mean(power):.3f}, by Fisher {np.mean(fisher):.3f}"
+        )
+    assert np.mean(false) <= 0.05 + 2 * np.std(false) / math.sqrt(len(false))
+    assert np.mean(power) >= np.mean(fisher)
+    assert planted < 0.1 or np.mean(power) >= 0.44
