@@ -288,7 +288,7 @@ def test_copying_every_image_leaves_the_value(name: str) -> None:
     twice = MEASURES[name](pl.concat([labels, copies]))
     once = MEASURES[name](labels)
     if name == "vac":
-        # H_max is at most log2 n and Chao–Shen's correction depends on n: only unbounded rows stay.
+        # Chao–Shen's correction depends on n, and draws without replacement on how many there are.
         once, twice = (x.filter(pl.col("measure") == "vac") for x in (once, twice))
     if name == "image_vendi":  # normalised by n
         once, twice = (x.filter(pl.col("measure") == "image_vendi") for x in (once, twice))

@@ -11,7 +11,7 @@ import pytest
 from stereotrope.errors import RunFormatError
 from stereotrope.run import FORMAT_VERSION
 from stereotrope.run.folder import read_info
-from stereotrope.run.migration import estimates_of_format_1
+from stereotrope.run.migration import estimates_of_format_1, with_own_definitions
 from stereotrope.tables import ESTIMATES, MARKS, plain_scores
 
 MEAN = "mean over 3 levels of object; t interval over levels"
@@ -111,3 +111,21 @@ def test_published_means_of_format_1_say_that_they_are_means(tmp_path: Path) -> 
     old = read_info(write(tmp_path, format_version=1, published=rows))
     assert old["published"] == [{"measure": "bds", "aggregate": "levels", "value": 0.2}, {"measure": "bds"}]
     assert read_info(write(tmp_path, format_version=FORMAT_VERSION, published=rows))["published"] == rows
+
+
+def test_vac_that_divided_by_no_more_values_than_images_is_called_capped() -> None:
+    names = ["measure", "definition", "method"]
+    old = [
+        ("bds", "paper", "floor: closed form"),
+        ("vac", "paper", "H_max: the mean over attributes; interval: normal bootstrap"),
+        ("vac", "paper", "H_max: 5 values listed, of which 20 images could show 5"),
+        ("vac", "paper", "mean over 3 levels of object; t interval over levels"),
+        ("vac_chao_shen", "paper", None),
+        ("vac_change", "excess", "change of the mean excess over 6 pairs"),
+        ("vac", "released", "H_max: 3 values seen in the condition, of which 20 images could show 3"),
+    ]
+    read = with_own_definitions(pl.DataFrame(old, schema=names, orient="row"))
+    assert read["definition"].to_list() == ["paper", *["capped"] * 4, "excess", "released"]
+    assert with_own_definitions(read).equals(read)
+    new = pl.DataFrame([("vac", "paper", "H_max = log2 5: 5 values listed")], schema=names, orient="row")
+    assert with_own_definitions(new).equals(new)

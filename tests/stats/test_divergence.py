@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import entropy as scipy_entropy
 from scipy.stats import hypergeom
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import entropy, expected_js, js_divergence
+from stereotrope.stats import entropy, even_entropy, expected_js, js_divergence, rarefied_entropy
 
 
 def test_entropy_of_a_hand_case() -> None:
@@ -24,6 +25,31 @@ def test_entropy_of_a_hand_case() -> None:
 def test_entropy_agrees_with_scipy() -> None:
     counts = np.random.default_rng(1).integers(0, 9, (4, 5, 6)) + np.eye(6, dtype=int)[0]
     np.testing.assert_allclose(entropy(counts), scipy_entropy(counts, base=2, axis=-1), atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 2, 4, 7])
+def test_rarefied_entropy_is_the_mean_over_all_subsets(m: int) -> None:
+    counts = [4, 2, 1, 0]
+    things = [v for v, times in enumerate(counts) for _ in range(times)]
+    subsets = list(itertools.combinations(things, m))
+    expected = np.mean([scipy_entropy(np.bincount(one, minlength=4), base=2) for one in subsets])
+    assert rarefied_entropy(counts, m) == pytest.approx(expected, abs=1e-12)
+
+
+def test_rarefied_entropy_is_undefined_of_fewer_and_plain_of_all() -> None:
+    table = np.array([[3, 2, 0], [1, 1, 1], [5, 1, 4]])
+    assert np.isnan(rarefied_entropy(table, 4)).tolist() == [False, True, False]
+    assert rarefied_entropy([3, 2], 5) == pytest.approx(entropy([3, 2]))
+    with pytest.raises(UsageError, match="m must be at least 1, found 0"):
+        rarefied_entropy([3, 2], 0)
+
+
+def test_entropy_of_equally_frequent_values_is_what_draws_of_them_show() -> None:
+    ways = list(itertools.product(range(3), repeat=4))
+    expected = np.mean([scipy_entropy(np.bincount(one, minlength=3), base=2) for one in ways])
+    assert even_entropy(4, 3) == pytest.approx(expected, abs=1e-12)
+    assert even_entropy(8, None) == 3.0
+    assert even_entropy(8, 10**7) == pytest.approx(3.0, abs=1e-5)
 
 
 def test_js_of_a_hand_case() -> None:

@@ -12,11 +12,11 @@ DEFINITIONS = ("paper", "released")
 """``paper``: as a method's paper writes it; ``released``: as its authors' published scripts compute it."""
 
 
-def check_definition(definition: str, measure: str) -> None:
-    """Refuse a definition that is none of :data:`DEFINITIONS`."""
-    if definition not in DEFINITIONS:
+def check_definition(definition: str, measure: str, known: Sequence[str] = DEFINITIONS) -> None:
+    """Refuse a definition that is none of those ``known``."""
+    if definition not in known:
         raise UsageError(
-            f"{measure}: definition must be one of {', '.join(map(repr, DEFINITIONS))}, found {definition!r}"
+            f"{measure}: definition must be one of {', '.join(map(repr, known))}, found {definition!r}"
         )
 
 

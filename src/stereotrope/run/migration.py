@@ -88,6 +88,20 @@ def findings_of_one_list(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(**added).select(_FINDING_TYPES)
 
 
+def with_own_definitions(table: pl.DataFrame) -> pl.DataFrame:
+    """Estimates whose definitions bear the names that they have now; others are returned as they are.
+
+    What said of VAC how many values its images could show divided by no more than those: it was called
+    ``paper``, and is ``capped``.
+    """
+    if not {"measure", "definition", "method"} <= set(table.columns):
+        return table
+    vac = pl.col("measure").str.contains(r"^vac(_chao_shen|_change|_change_wilcoxon)?$")
+    capped = pl.col("method").str.contains(r"^H_max: (the mean over attributes|\d+ )").fill_null(False)
+    renamed = vac & pl.col("definition").eq_missing("paper") & (vac & capped).any()
+    return table.with_columns(definition=pl.when(renamed).then(pl.lit("capped")).otherwise("definition"))
+
+
 def _sides(row: Mapping[str, str]) -> str | None:
     """Groups on each side of a parity, or of a difference of two, which its category names alone."""
     if "sides=declared" not in (row["flags"] or "").split(","):

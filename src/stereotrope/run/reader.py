@@ -17,7 +17,7 @@ from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.further_tables import TABLES
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
-from stereotrope.run.migration import estimates_of_format_1, findings_of_one_list
+from stereotrope.run.migration import estimates_of_format_1, findings_of_one_list, with_own_definitions
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import EMBEDDINGS, RUN_TABLES, SUBJECTS, Column, plain_scores, polars_types
 
@@ -218,7 +218,7 @@ class Run:
         if name == "subjects" and "annotators" not in table.columns:
             table = table.with_columns(annotators=pl.lit(None, pl.String))
         if name == "estimates":
-            table = estimates_of_format_1(table)
+            table = with_own_definitions(estimates_of_format_1(table))
         known = polars_types(RUN_TABLES[name] if columns is None else columns)
         wrong = [column for column, kind in known.items() if table.schema.get(column) != kind]
         if wrong:

@@ -7,11 +7,13 @@ from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
     entropy,
+    even_entropy,
     expected_js,
     expected_sum,
     expected_tie,
     greatest_js,
     js_divergence,
+    rarefied_entropy,
 )
 from stereotrope.stats.intervals import fisher_z, jackknife_interval, newcombe, normal_quantile, wilson
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
@@ -58,6 +60,7 @@ __all__ = [
     "corrected_shares",
     "effective_counts",
     "entropy",
+    "even_entropy",
     "expected_js",
     "expected_sum",
     "expected_tie",
@@ -81,6 +84,7 @@ __all__ = [
     "permutation_p",
     "radar_weights",
     "rank_agreement",
+    "rarefied_entropy",
     "reachable",
     "relative_change",
     "resampled_counts",

@@ -172,6 +172,53 @@ def chao_shen_entropy(counts: ArrayLike) -> Floats:
     return np.where(n[..., 0] > 0, -term.sum(axis=-1) / np.log(2.0) + 0.0, np.nan)
 
 
+def rarefied_entropy(counts: ArrayLike, m: int) -> Floats:
+    r"""Plug-in entropy expected of ``m`` things drawn from those counted, without replacement, in bits.
+
+    :math:`-\sum_v \sum_{j=0}^m \mathrm{Hyp}(j; n, x_v, m)\, \tfrac jm \log_2 \tfrac jm`: the mean of
+    :func:`entropy` over all subsets of ``m``. Over samples of any :math:`n \ge m` its mean is the entropy
+    expected of ``m`` things from the population: no bias, whatever ``n`` and however many values there are.
+
+    counts: Whole counts, shape ``(…, K)``.
+    m: Things drawn, at least 1.
+    Returns: Shape ``(…)``, in [0, log2 min(K, m)]; that of the counts themselves where they sum to ``m``. NaN
+        where they sum to less.
+    Source: Hurlbert (1971), Ecology 52 (rarefaction of the number of values, eq. 4), of the entropy.
+    """
+    if m < 1:
+        raise UsageError(f"rarefied_entropy: m must be at least 1, found {m}")
+    whole = _counts(counts, "rarefied_entropy").astype(np.int64)
+    totals = whole.sum(axis=-1)
+    result = np.full(totals.shape, np.nan)
+    for n in np.unique(totals[totals >= m]).tolist():
+        result[totals == n] = _rarefied_table(n, m)[whole[totals == n]].sum(axis=-1)
+    return result
+
+
+@lru_cache(maxsize=512)
+def _rarefied_table(n: int, m: int) -> Floats:
+    """Each value's part of the entropy of ``m`` of ``n``, by its count ``x = 0 … n``."""
+    log_factorial = gammaln(np.arange(n + 2) + 1.0)
+    x, j = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
+    possible = (j <= x) & (m - j <= n - x)
+    seen, other = np.where(possible, x - j, 0), np.where(possible, n - x - m + j, 0)
+    ways = log_factorial[x] - log_factorial[j] - log_factorial[seen]
+    rest = log_factorial[n - x] - log_factorial[m - j] - log_factorial[other]
+    every = log_factorial[n] - log_factorial[m] - log_factorial[n - m]
+    probability = np.where(possible, np.exp(np.where(possible, ways + rest - every, 0.0)), 0.0)
+    table: Floats = -(probability * plogp(j / m)).sum(axis=1)
+    table.setflags(write=False)
+    return table
+
+
+def even_entropy(m: int, k: int | None) -> float:
+    """Plug-in entropy expected of ``m`` things from ``k`` equally frequent values, in bits.
+
+    k: None where there is no end of values, so that no two of the ``m`` are alike: log2 m.
+    """
+    return float(np.log2(m)) if k is None else expected_sum(lambda p: -plogp(p), m, k)
+
+
 def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:
     r"""Mean of a sum over groups when ``n`` images fall on ``k`` groups with equal probability.
 

@@ -61,12 +61,83 @@ def test_a_value_outside_the_taxonomy_is_invalid_and_counted(styles: pl.DataFram
     assert row["value"] == pytest.approx(1 - (math.log2(9) - 6 / 9 * math.log2(6) - 3 / 9 * math.log2(3)))
 
 
-def test_no_more_values_are_asked_of_the_images_than_they_could_show(make_labels: MakeLabels) -> None:
+def test_capped_asks_no_more_values_of_the_images_than_they_could_show(make_labels: MakeLabels) -> None:
     frame = make_labels({(*SCOPE, "base"): {"a": 1, "b": 1, "c": 1, "d": 1}}, "style")
-    listed = [f"v{i}" for i in range(60)] + ["a", "b", "c", "d"]
-    row = plain(vac(frame, taxonomy={"style": listed}, **QUICK), attribute="style")
+    listed = {"style": [f"v{i}" for i in range(60)] + ["a", "b", "c", "d"]}
+    row = plain(vac(frame, taxonomy=listed, definition="capped", **QUICK), attribute="style")
     assert row["value"] == pytest.approx(0.0, abs=1e-12)
-    assert row["flags"] == "small_n"
+    assert (row["definition"], row["flags"]) == ("capped", "small_n")
+    # Equation 3 of the paper divides by log2 of all 64 values, of which four images show 2 bits of 6.
+    row = plain(vac(frame, taxonomy=listed, **QUICK), attribute="style")
+    assert (row["definition"], row["value"]) == ("paper", pytest.approx(1 - 2 / 6))
+
+
+def rarefied(found: pl.DataFrame, **levels: str) -> dict[str, object]:
+    return found.filter(measure="vac_rarefied", **levels).row(0, named=True)
+
+
+def test_a_rarefied_score_worked_by_hand(make_labels: MakeLabels) -> None:
+    frame = make_labels({(*SCOPE, "base"): {"a": 2, "b": 1}, (*SCOPE, "women"): {"a": 3}}, "style")
+    found = vac(frame, pictures=2, **QUICK)
+    # Two of aab are alike in one of three draws, else 1 bit; of values without end any two differ: 1 bit.
+    row = rarefied(found, group="base", attribute="style")
+    assert row["value"] == pytest.approx(1 - 2 / 3)
+    assert "expected of 2 pictures" in str(row["method"])
+    # Of a list of two, two draws differ half of the time.
+    listed = vac(frame, pictures=2, taxonomy={"style": ["a", "b"]}, **QUICK)
+    assert rarefied(listed, group="base", attribute="style")["value"] == pytest.approx(1 - (2 / 3) / 0.5)
+    # All agree: of the share u of others, two draws hold one of them with 2u(1 − u), two unlike with u².
+    row = rarefied(found, group="women", attribute="all")
+    u = 1 - 0.025 ** (1 / 3)
+    assert (row["value"], row["high"]) == (1.0, 1.0)
+    assert row["low"] == pytest.approx(1 - 2 * u * (1 - u) - u * u)
+
+
+def test_too_few_labels_have_no_rarefied_score(make_labels: MakeLabels) -> None:
+    ten = make_labels({(*SCOPE, "base"): {"a": 6, "b": 4}, (*SCOPE, "women"): {"a": 5, "b": 4}}, "style")
+    three = make_labels({(*SCOPE, "base"): {"x": 2, "y": 1}}, "size")
+    found = vac(pl.concat([ten, three]), **QUICK)
+    row = rarefied(found, group="women", attribute="style")
+    assert (row["value"], row["low"], row["undefined"]) == (None, None, "fewer than 10 usable labels")
+    mean = rarefied(found, group="base", attribute="all")
+    assert mean["value"] == pytest.approx(rarefied(found, group="base", attribute="style")["value"])
+    assert "few_attributes" in str(mean["flags"])
+    assert plain(found, group="base", attribute="all")["flags"] == "small_n"
+    assert mean["n"] == 10
+    with pytest.raises(UsageError, match="vac: pictures must be at least 2, found 1"):
+        vac(ten, pictures=1)
+
+
+def draws(shares: list[float], n: int, conditions: int, attributes: int, seed: int) -> pl.DataFrame:
+    """Labels of conditions drawn from one population."""
+    values = np.random.default_rng(seed).choice(len(shares), conditions * n * attributes, p=shares)
+    return pl.DataFrame(
+        {
+            "image_id": np.repeat(np.arange(conditions * n), attributes).astype(str),
+            "attribute": [f"a{i}" for i in range(attributes)] * (conditions * n),
+            "value": values.astype(str),
+            "group": np.repeat(np.arange(conditions), n * attributes).astype(str),
+        }
+    )
+
+
+def zipf(k: int) -> list[float]:
+    shares = 1 / np.arange(1, k + 1)
+    return list(shares / shares.sum())
+
+
+@pytest.mark.parametrize("n", [10, 20, 60])
+@pytest.mark.parametrize("shares", [zipf(5), zipf(30), [1 / 100] * 100, [0.9, *[0.1 / 11] * 11]])
+def test_rarefied_scores_compare_whatever_the_number_of_images(shares: list[float], n: int) -> None:
+    """Mean and interval hold what ten pictures of the population read, of values without end too."""
+    found = vac(draws(shares, n, 300, 1, 4), within=[], n_bootstrap=200)
+    found = found.filter(measure="vac_rarefied", attribute="all")
+    ten = np.random.default_rng(9).multinomial(10, shares, 50_000) / 10
+    true = float(1 + (ten * np.log2(np.maximum(ten, 1e-300))).sum(axis=1).mean() / np.log2(10))
+    sd = float(found["value"].std()) / math.sqrt(300)
+    assert found["value"].mean() == pytest.approx(true, abs=4 * sd + 0.002)
+    held = ((found["low"] <= true) & (true <= found["high"])).mean()
+    assert held >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / 300)
 
 
 def test_chao_shen_stands_beside_the_plug_in(styles: pl.DataFrame) -> None:
@@ -74,6 +145,8 @@ def test_chao_shen_stands_beside_the_plug_in(styles: pl.DataFrame) -> None:
     corrected = found.filter(measure="vac_chao_shen", group="base", attribute="style").row(0, named=True)
     expected = 1 - float(chao_shen_entropy([6, 3, 3])) / math.log2(3)
     assert corrected["value"] == pytest.approx(expected, abs=1e-12)
+    assert (corrected["low"], corrected["high"]) == (None, None)
+    assert "no interval" in corrected["method"]
     assert corrected["value"] < plain(found, group="base", attribute="style")["value"]
     assert set(vac(styles, definition="released", **QUICK)["measure"]) == {"vac"}
 
@@ -179,7 +252,10 @@ def test_intervals_hold_the_score_expected_at_this_n() -> None:
         ({"pooled": "phrasing"}, "pooled must be a list of factors"),
         ({"n_bootstrap": -2}, "n_bootstrap and seed must be 0 or more, found -2"),
         ({"level": 0}, "level must lie between 0 and 1"),
-        ({"definition": "code"}, "vac: definition must be one of 'paper', 'released', found 'code'"),
+        (
+            {"definition": "code"},
+            "vac: definition must be one of 'paper', 'capped', 'released', found 'code'",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(
