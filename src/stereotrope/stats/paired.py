@@ -61,39 +61,40 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
 
 
 def relative_change(
-    before: ArrayLike, after: ArrayLike, *, level: float = 0.95
-) -> tuple[float, float, float]:
-    r"""Change of the mean as a share of the mean before, with Fieller's interval.
+    before: ArrayLike, after: ArrayLike, se_before: ArrayLike, se_after: ArrayLike, *, level: float = 0.95
+) -> tuple[float, float, float, float]:
+    r"""Change of the mean as a share of the mean before, with Fieller's interval and test.
 
-    The change is :math:`\bar y/\bar x - 1`. The interval holds every :math:`ρ - 1` for which the paired
-    t-test does not reject that :math:`y - ρx` has mean 0:
-    :math:`(\bar y - ρ\bar x)^2 ≤ t^2_{n-1} (s_{yy} - 2ρs_{xy} + ρ^2 s_{xx})/n`.
+    The change is :math:`\bar y/\bar x - 1`. With :math:`v_x = Σ_i s_{x,i}^2/n^2`, and :math:`v_y` likewise,
+    the interval holds every :math:`ρ - 1` with :math:`(\bar y - ρ\bar x)^2 ≤ z^2 (v_y + ρ^2 v_x)`.
 
-    before, after: Shape ``(n,)``, x and y; pairs with NaN are left out.
-    Returns change, low, high: ``change`` is −1 where the mean falls to 0 and 1 where it doubles. 0 lies in
-        ``[low, high]`` exactly where :func:`paired_t` gives more than ``1 − level``.
-    Undefined: ``change`` is NaN with fewer than two pairs and where the mean before is not above 0. ``low``
-        and ``high`` are NaN where the mean before is itself not told from 0, so that no bounded interval
-        exists, and where y is the same multiple of x in every pair.
+    before, after: Scores x and y, shape ``(n,)``; pairs with NaN are left out.
+    se_before, se_after: Their standard errors, the errors of all scores being independent.
+    Returns change, low, high, p: ``change`` is −1 where the mean falls to 0 and 1 where it doubles. ``p`` is
+        two-sided for a change of 0, which lies in ``[low, high]`` exactly where ``p > 1 − level``.
+    Undefined: All NaN without a pair and where the mean before is not above 0. ``low`` and ``high`` are NaN
+        where that mean is not told from 0, so that no bounded interval exists, and with ``p`` where a
+        standard error is NaN, or all are 0.
     Source: Fieller (1954), JRSS B 16, section 4.
     """
-    normal_quantile(level)
+    z = normal_quantile(level)
     x, y = known_pairs(before, after)
-    n = x.size
-    if n < 2 or x.mean() <= _NOISE * max(1.0, float(np.abs(x).max())):
-        return float("nan"), float("nan"), float("nan")
+    n, none = x.size, float("nan")
+    if n < 1 or x.mean() <= _NOISE * max(1.0, float(np.abs(x).max())):
+        return none, none, none, none
     mean_x, mean_y = float(x.mean()), float(y.mean())
     ratio = mean_y / mean_x
-    if _constant(y - ratio * x, x, y):
-        return ratio - 1, float("nan"), float("nan")
-    (s_xx, s_xy), (_, s_yy) = np.cov(x, y).tolist()
-    k = float(special.stdtrit(n - 1, 0.5 + level / 2)) ** 2 / n
+    known = ~np.isnan(np.asarray(before, np.float64) + np.asarray(after, np.float64))
+    v_x, v_y = (float((np.asarray(se, np.float64)[known] ** 2).sum()) / n**2 for se in (se_before, se_after))
+    if not v_x + v_y > 0:
+        return ratio - 1, none, none, none
+    p = float(2 * special.ndtr(-abs(mean_y - mean_x) / np.sqrt(v_x + v_y)))
     # a·ρ² − 2b·ρ + c ≤ 0
-    a, b, c = mean_x**2 - k * s_xx, mean_x * mean_y - k * s_xy, mean_y**2 - k * s_yy
+    a, b, c = mean_x**2 - z**2 * v_x, mean_x * mean_y, mean_y**2 - z**2 * v_y
     if a <= 0:
-        return ratio - 1, float("nan"), float("nan")
+        return ratio - 1, none, none, p
     reach = float(np.sqrt(max(b * b - a * c, 0.0)))
-    return ratio - 1, (b - reach) / a - 1, (b + reach) / a - 1
+    return ratio - 1, (b - reach) / a - 1, (b + reach) / a - 1, p
 
 
 def _constant(difference: Floats, *sides: Floats) -> bool:

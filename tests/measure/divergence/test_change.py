@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 
 from stereotrope.errors import DefinitionError, TableError, UsageError
 from stereotrope.measure import cds, change, vac
-from stereotrope.stats import relative_change
+from stereotrope.stats import js_divergence
 
 Scores = dict[tuple[str, str, str | None, str], float | None]
 THINGS = ("car", "sofa", "cup", "clock", "toaster", "laptop")
@@ -58,8 +58,9 @@ def test_a_case_worked_by_hand() -> None:
         }
     )
     # Means 0.5 and 0.35; differences −0.1 and −0.2, three times: t = −0.15/√(0.003/6), 5 degrees.
-    row = only(by_value(table, "mitigation"), generator=None, dimension=None)
+    row = only(by_value(table, "mitigation"), "cds_change_t", generator=None, dimension=None)
     assert row["value"] == pytest.approx(-0.3)
+    assert row["holds_for"] == "prompts like these"
     assert row["p_value"] == pytest.approx(2 * scipy_stats.t.sf(0.15 / (0.003 / 6) ** 0.5, 5))
     assert (row["n"], row["contrast"], row["reference"], row["mitigation"]) == (
         6,
@@ -80,15 +81,13 @@ def test_it_agrees_with_a_plain_implementation(scores: Scores) -> None:
                 [np.mean([scores[*p, d, level] for d in inside]) for p in mine]
                 for level in ("none", "avoiding")
             )
-            row = only(found, generator=generator, dimension=dimension)
+            row = only(found, "cds_change_t", generator=generator, dimension=dimension)
             assert row["value"] == pytest.approx(np.mean(new) / np.mean(old) - 1)
             assert row["p_value"] == pytest.approx(scipy_stats.ttest_rel(old, new).pvalue)
             assert row["n"] == len(mine)
-            _, low, high = relative_change(old, new)
-            if np.isnan(low):
-                assert (row["low"], row["flags"]) == (None, "unbounded")
-            else:
-                assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
+            alone = only(found, generator=generator, dimension=dimension)
+            assert (alone["value"], alone["low"], alone["p_value"]) == (row["value"], None, None)
+            assert "no interval: a raw score falls to its floor" in alone["method"]
             ranks = only(found, "cds_change_wilcoxon", generator=generator, dimension=dimension)
             assert ranks["value"] == row["value"]
             assert ranks["p_value"] == pytest.approx(scipy_stats.wilcoxon(old, new, method="exact").pvalue)
@@ -97,7 +96,7 @@ def test_it_agrees_with_a_plain_implementation(scores: Scores) -> None:
 
 def test_q_values_are_over_the_rows_of_one_measure(scores: Scores) -> None:
     found = by_value(frame(scores), "mitigation")
-    for name in ("cds_change", "cds_change_wilcoxon"):
+    for name in ("cds_change_t", "cds_change_wilcoxon"):
         rows = found.filter(measure=name)
         expected = scipy_stats.false_discovery_control(rows["p_value"].to_numpy())
         assert rows["q_value"].to_list() == pytest.approx(expected.tolist())
@@ -117,11 +116,13 @@ def test_cds_and_vac_come_out_of_one_frame(scores: Scores) -> None:
     found = by_value(pl.concat([frame(scores), groups], how="diagonal"), "mitigation")
     assert set(found["measure"]) == {
         "cds_change",
+        "cds_change_t",
         "cds_change_wilcoxon",
         "vac_change",
+        "vac_change_t",
         "vac_change_wilcoxon",
     }
-    row = only(found, "vac_change", generator="a", dimension=None)
+    row = only(found, "vac_change_t", generator="a", dimension=None)
     assert (row["value"], row["low"], row["p_value"]) == (pytest.approx(0.2), None, None)
     assert row["flags"] == "no_variation"
 
@@ -156,7 +157,7 @@ def test_a_score_that_one_side_lacks_is_left_out_on_both_and_said(scores: Scores
     old = [np.mean([scores[p, o, d, "none"] for d in ds]) for p, o, ds in _left()]
     new = [np.mean([scores[p, o, d, "avoiding"] for d in ds]) for p, o, ds in _left()]
     assert row["value"] == pytest.approx(np.mean(new) / np.mean(old) - 1)
-    single = only(by_value(frame(scores), "mitigation"), generator="b", dimension="age")
+    single = only(by_value(frame(scores), "mitigation"), "cds_change_t", generator="b", dimension="age")
     assert (single["n"], single["flags"], single["p_value"]) == (5, "few_pairs", None)
     alone = frame({key: value for key, value in scores.items() if key[1] in ("car", "sofa")})
     single = only(by_value(alone, "mitigation"), generator="b", dimension="age")
@@ -298,10 +299,10 @@ def test_frames_of_another_kind_are_refused(scores: Scores) -> None:
 
 
 def with_excess(rows: list[tuple[str, str, float, float, float]]) -> pl.DataFrame:
-    """CDS of pairs: mitigation, object, value, floor, lower end."""
+    """CDS of pairs: mitigation, object, value, floor, lower end; the interval is of equal reach."""
     names = ["mitigation", "object", "value", "floor", "low"]
     table = pl.DataFrame(rows, schema=names, orient="row").with_columns(
-        excess=pl.col("value") - pl.col("floor")
+        excess=pl.col("value") - pl.col("floor"), high=2 * pl.col("value") - pl.col("low"), level=0.95
     )
     return table.with_columns(
         measure=pl.lit("cds"), definition=pl.lit("paper"), attribute=pl.lit("all"), generator=pl.lit("m")
@@ -319,27 +320,140 @@ def test_an_original_at_its_floor_has_no_change(score, pairs: int, above: float)
     rows = [("none", f"o{i}", 0.06 + above + noise[i], 0.06, 0.03) for i in range(pairs)]
     rows += [("avoiding", f"o{i}", 0.4 + noise[-i - 1], 0.06, 0.3) for i in range(pairs)]
     found = change(with_excess(rows), "mitigation", score=score)
-    assert found["value"].to_list() == [None] * 4
+    assert found["value"].to_list() == [None] * 6
     assert found["undefined"].unique().to_list() == [AT_FLOOR]
-    assert found["p_value"].null_count() == found["low"].null_count() == 4
+    assert found["p_value"].null_count() == found["low"].null_count() == 6
 
 
-def test_an_original_above_its_floor_is_told_by_its_intervals_or_over_six_pairs() -> None:
-    two = [("none", f"o{i}", 0.3 + i / 10, 0.06, 0.2) for i in range(2)]
-    two += [("avoiding", f"o{i}", 0.2 + i / 10, 0.06, 0.1) for i in range(2)]
-    row = only(change(with_excess(two), "mitigation"), generator=None)
+def test_the_interval_is_of_the_pictures_from_two_pairs_on() -> None:
+    two = [("none", f"o{i}", 0.3 + i / 10, 0.06, 0.2 + i / 10) for i in range(2)]
+    two += [("avoiding", f"o{i}", 0.2 + i / 10, 0.06, 0.14 + i / 10) for i in range(2)]
+    found = change(with_excess(two), "mitigation")
+    row = only(found, generator=None)
+    # By hand: means 0.29 and 0.19, variances (0.1/z)²/2 and (0.06/z)²/2.
     assert row["value"] == pytest.approx(0.19 / 0.29 - 1)
-    assert (row["low"], row["high"], row["p_value"], row["q_value"], row["flags"]) == (
-        *[None] * 4,
-        "few_pairs",
+    a, b, c = 0.29**2 - 0.1**2 / 2, 0.29 * 0.19, 0.19**2 - 0.06**2 / 2
+    ends = sorted(np.roots([a, -2 * b, c]) - 1)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(ends))
+    p = 2 * scipy_stats.norm.sf(0.1 / np.sqrt((0.1**2 + 0.06**2) / 2) * scipy_stats.norm.ppf(0.975))
+    assert row["p_value"] == pytest.approx(p)
+    assert (row["holds_for"], row["flags"], row["definition"]) == ("these prompts", "few_pairs", "excess")
+    pairs = only(found, "cds_change_t", generator=None)
+    assert (pairs["p_value"], pairs["holds_for"]) == (None, None)
+    assert pairs["method"].endswith("fewer than 6 pairs: no test")
+
+
+def test_errors_of_pairs_of_groups_that_share_pictures_are_not_taken_as_independent() -> None:
+    two = [("none", f"o{i}", 0.3, 0.06, 0.2) for i in range(2)]
+    two += [("avoiding", f"o{i}", 0.2, 0.06, 0.1) for i in range(2)]
+    table = with_excess(two).with_columns(group=pl.lit("a"), reference=pl.lit("b"))
+    of_pairs = pl.concat([table, table.with_columns(reference=pl.lit("c"))])
+    apart = of_pairs.with_columns(group="reference", reference=None)
+    one, both, free = (
+        only(change(x, "mitigation"), generator=None)
+        for x in (table, of_pairs, apart.cast({"reference": str}))
     )
-    # Each alone reaches down below its floor; eight alike do not leave it to chance.
+    assert (both["low"], both["high"]) == pytest.approx((one["low"], one["high"]))
+    assert free["high"] - free["low"] < one["high"] - one["low"]
+
+
+def test_scores_without_intervals_are_told_from_their_floor_over_six_pairs_and_have_none() -> None:
     eight = [("none", f"o{i}", 0.10 + i / 1000, 0.06, 0.05) for i in range(8)]
     eight += [("avoiding", f"o{i}", 0.08 + i / 900, 0.06, 0.03) for i in range(8)]
-    row = only(change(with_excess(eight), "mitigation"), generator=None)
+    found = change(with_excess(eight).drop("low"), "mitigation")
+    row = only(found, generator=None)
     assert row["value"] < -0.4
-    assert row["low"] < row["value"] < row["high"] < 0
-    assert row["definition"] == "excess"
+    assert (row["low"], row["p_value"]) == (None, None)
+    assert "a score has none" in row["method"]
+    assert only(found, "cds_change_t", generator=None)["p_value"] < 1e-6
+    few = with_excess([r for r in eight if r[1] < "o3"]).drop("low")
+    assert only(change(few, "mitigation"), generator=None)["undefined"] == AT_FLOOR
+
+
+def test_raw_scores_of_unlike_numbers_of_images_are_not_tested(scores: Scores) -> None:
+    table = frame(scores).with_columns(n=pl.when(mitigation="none").then(20).otherwise(10))
+    row = only(by_value(table, "mitigation"), "cds_change_t", generator=None, dimension=None)
+    assert (row["p_value"], row["flags"]) == (None, "uneven_n")
+    assert "no test: the floors of unlike numbers of images differ" in row["method"]
+
+
+SHARES = np.random.default_rng(4).dirichlet(np.ones(4), (12, 3))
+"""Shares of the values of three attributes that pictures of an object have without a cue."""
+
+
+def mitigated_run(seed: int, things: int, n: tuple[int, int], cue: tuple[float, float]) -> pl.DataFrame:
+    """Pictures of three groups, each with its own values in a share ``cue`` of them, before and after."""
+    rng = np.random.default_rng(seed)
+    columns: dict[str, list[str]] = {c: [] for c in ("image_id", "attribute", "value", "object", "group")}
+    columns["mitigation"] = []
+    sides = zip(("none", "avoiding"), n, cue, strict=True)
+    for (level, size, share), thing, group in itertools.product(sides, range(things), range(3)):
+        for name in range(3):
+            typical = rng.random(size) < share
+            drawn = np.where(typical, (group + name) % 4, rng.choice(4, size, p=SHARES[thing, name]))
+            columns["image_id"] += [f"{level}{thing}{group}{i}" for i in range(size)]
+            columns["attribute"] += [f"a{name}"] * size
+            columns["value"] += [f"v{value}" for value in drawn]
+            columns["object"] += [f"o{thing}"] * size
+            columns["group"] += [f"g{group}"] * size
+            columns["mitigation"] += [level] * size
+    return pl.DataFrame(columns).with_columns(generator=pl.lit("m"), dimension=pl.lit("d"))
+
+
+def true_change(things: int, cue: tuple[float, float]) -> float:
+    def disparity(share: float) -> float:
+        own = np.stack([[np.eye(4)[(g + a) % 4] for a in range(3)] for g in range(3)])
+        p = (1 - share) * SHARES[:things, None] + share * own
+        return float(np.mean([js_divergence(p[:, g], p[:, h]) for g, h in ((0, 1), (0, 2), (1, 2))]))
+
+    return disparity(cue[1]) / disparity(cue[0]) - 1
+
+
+REMEDIES = [
+    # things, pictures before and after, shares of the cue before and after
+    (8, (20, 20), (0.6, 0.32)),
+    (8, (20, 10), (0.6, 0.32)),
+    (6, (20, 10), (0.5, 0.42)),
+    (3, (20, 10), (0.6, 0.4)),
+    (12, (10, 10), (0.5, 0.4)),
+]
+
+
+def judged(
+    things: int, n: tuple[int, int], cue: tuple[float, float], runs: int
+) -> tuple[float, float, float, int]:
+    """Truth, mean estimate, coverage and the number of runs in which a remedy is called a harm."""
+    true, values, held, harms = true_change(things, cue), [], [], 0
+    quick = {"within": ("generator", "object", "mitigation"), "n_permutations": 0, "n_bootstrap": 100}
+    for seed in range(runs):
+        found = change(cds(mitigated_run(seed, things, n, cue), **quick), "mitigation", dimension=None)
+        row = only(found, generator="m")
+        if row["value"] is None:
+            continue
+        values.append(row["value"])
+        held.append(row["low"] <= true <= row["high"])
+        upward = (found["q_value"] <= 0.05) & (found["value"] > 0)
+        harms += bool(row["low"] > 0 or upward.any())
+    assert len(values) > 0.9 * runs
+    return true, float(np.mean(values)), float(np.mean(held)), harms
+
+
+@pytest.mark.parametrize(("things", "n", "cue"), REMEDIES)
+def test_changes_of_pictures_are_near_the_truth_and_held(things, n, cue) -> None:
+    true, mean, coverage, harms = judged(things, n, cue, 30)
+    assert true <= -0.2
+    assert mean == pytest.approx(true, abs=0.1)
+    assert coverage >= 0.92 - 3 * np.sqrt(0.92 * 0.08 / 30)
+    assert harms == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("things", "n", "cue"), REMEDIES)
+def test_no_remedy_is_called_a_harm_in_a_thousand_runs(things, n, cue) -> None:
+    true, mean, coverage, harms = judged(things, n, cue, 200)
+    assert mean == pytest.approx(true, abs=0.1)
+    assert coverage >= 0.92 - 2 * np.sqrt(0.92 * 0.08 / 200)
+    assert harms == 0
 
 
 def null_run(seed: int, things: int) -> pl.DataFrame:
@@ -361,12 +475,13 @@ def test_runs_without_any_effect_show_no_change_of_either_score(things: int) -> 
     quick = {"within": ("generator", "object", "mitigation"), "n_bootstrap": 99}
     for seed in range(6):
         labels = null_run(seed, things)
-        scores = [cds(labels, n_permutations=99, **quick), vac(labels, **quick)]
+        listed = {name: [str(i) for i in range(6)] for name in ("colour", "kind")}
+        scores = [cds(labels, n_permutations=99, **quick), vac(labels, taxonomy=listed, **quick)]
         found = pl.concat([change(one, "mitigation", dimension=None) for one in scores])
         assert found["undefined"].unique().to_list() == [AT_FLOOR]
 
 
-def test_vac_without_its_corrected_score_has_no_excess(make_labels) -> None:
+def test_vac_without_its_rarefied_score_has_no_excess(make_labels) -> None:
     counts = {("m", o, p, "women"): {"a": 9, "b": 3} for o in THINGS for p in ("for", "targeted at")}
     labels = make_labels(counts, factors=("generator", "object", "phrasing", "group"))
     scores = vac(labels, within=("generator", "object", "phrasing"), definition="released", n_bootstrap=20)
@@ -375,7 +490,7 @@ def test_vac_without_its_corrected_score_has_no_excess(make_labels) -> None:
     assert only(by_value(scores), "vac_change", generator="m")["definition"] == "released"
 
 
-def test_the_excess_of_vac_is_its_corrected_score(make_labels) -> None:
+def test_the_excess_of_vac_is_its_rarefied_score(make_labels) -> None:
     counts = {
         ("m", o, p, "women"): ({"a": 10 + at, "b": 6} if p == "for" else {"a": 14 + at, "b": 2})
         for at, o in enumerate(THINGS)
@@ -385,7 +500,7 @@ def test_the_excess_of_vac_is_its_corrected_score(make_labels) -> None:
     listed = {"product_colour": list("abcd")}
     scores = vac(labels, within=("generator", "object", "phrasing"), taxonomy=listed, n_bootstrap=200)
     row = only(change(scores), "vac_change", generator="m")
-    whole = scores.filter(measure="vac_chao_shen", attribute="all")
+    whole = scores.filter(measure="vac_rarefied", attribute="all")
     before, after = (whole.filter(phrasing=p)["value"].mean() for p in ("for", "targeted at"))
     assert row["value"] == pytest.approx(after / before - 1)
     assert row["value"] != pytest.approx(only(by_value(scores), "vac_change", generator="m")["value"])
@@ -404,55 +519,42 @@ def uneven_run(seed: int, before: int, after: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-@pytest.mark.parametrize("n", [(30, 8), (8, 30), (30, 30)])
-def test_vac_of_equally_frequent_values_has_no_change(n: tuple[int, int]) -> None:
-    """Chao and Shen's entropy leaves a little of nothing, and another little at another n."""
+@pytest.mark.parametrize("n", [(30, 12), (12, 30), (30, 30)])
+def test_vac_of_values_without_end_does_not_change_by_the_number_of_images(n: tuple[int, int]) -> None:
+    values = []
     for seed in range(8):
         scores = vac(uneven_run(seed, *n), within=("generator", "object", "mitigation"), n_bootstrap=99)
+        row = only(change(scores, "mitigation"), "vac_change", generator="m")
+        values.append(row["value"])
+        assert row["flags"] == ("uneven_n" if n[0] != n[1] else None)
+    assert abs(np.mean(values)) < 0.06
+
+
+def test_vac_of_equally_frequent_listed_values_has_no_change() -> None:
+    listed = {"kind": [str(i) for i in range(4)]}
+    within = ("generator", "object", "mitigation")
+    for seed in range(8):
+        scores = vac(uneven_run(seed, 30, 12), within=within, taxonomy=listed, n_bootstrap=99)
         assert change(scores, "mitigation")["undefined"].unique().to_list() == [AT_FLOOR]
 
 
-def corrected(before: list[float], after: list[float], n: tuple[int, int]) -> pl.DataFrame:
-    names = ["mitigation", "object", "value", "low", "n"]
-    sides = (("none", before, n[0]), ("avoiding", after, n[1]))
-    rows = [(side, f"o{i}", v, v - 0.1, size) for side, values, size in sides for i, v in enumerate(values)]
-    table = pl.DataFrame(rows, schema=names, orient="row").with_columns(
-        definition=pl.lit("paper"), attribute=pl.lit("all"), generator=pl.lit("m")
-    )
-    return pl.concat([table.with_columns(measure=pl.lit(name)) for name in ("vac", "vac_chao_shen")])
-
-
-@pytest.mark.parametrize(
-    ("n", "reason"),
-    [
-        ((20, 20), None),
-        ((40, 20), None),
-        ((12, 12), None),
-        ((20, 12), "the sides rest on unlike numbers of images, which VAC reads otherwise"),
-        ((8, 20), "the sides rest on unlike numbers of images, which VAC reads otherwise"),
-    ],
-)
-def test_vac_of_few_images_is_not_compared_with_that_of_more(n: tuple[int, int], reason: str | None) -> None:
-    scores = corrected([0.4, 0.5, 0.4, 0.5, 0.4, 0.5], [0.3, 0.4, 0.35, 0.3, 0.4, 0.3], n)
-    row = only(change(scores, "mitigation"), "vac_change", generator=None)
-    assert row["undefined"] == reason
-    assert (row["value"] is None) == (reason is not None)
-    by_raw = only(by_value(scores, "mitigation"), "vac_change", generator=None)
-    assert by_raw["value"] == pytest.approx(2.05 / 2.7 - 1)
+def test_vac_of_fewer_images_than_it_is_rarefied_to_has_no_change() -> None:
+    scores = vac(uneven_run(1, 30, 8), within=("generator", "object", "mitigation"), n_bootstrap=99)
+    row = only(change(scores, "mitigation"), "vac_change", generator="m")
+    assert (row["value"], row["undefined"], row["n_excluded"]) == (None, "fewer than two pairs", 12)
 
 
 @pytest.mark.parametrize("pairs", [2, 6])
 @pytest.mark.parametrize(("left", "interval"), [(-0.005, True), (-0.2, False)])
 def test_nothing_falls_by_more_than_all_of_it(pairs: int, left: float, interval: bool) -> None:
     rows = [("none", f"o{i}", 0.40 + i / 100, 0.06, 0.3) for i in range(pairs)]
-    rows += [("avoiding", f"o{i}", 0.06 + left + (-1) ** i * 0.02, 0.06, 0.0) for i in range(pairs)]
+    rows += [("avoiding", f"o{i}", 0.06 + left, 0.06, 0.03 + left) for i in range(pairs)]
     row = only(change(with_excess(rows), "mitigation"), generator=None)
     assert row["value"] == -1.0
     assert "cut at −1" in row["method"]
-    if pairs < 6:
-        assert (row["low"], row["high"], row["flags"]) == (None, None, "few_pairs")
-    elif interval:
+    if interval:
         assert row["low"] == -1.0 < row["high"] < -0.9
     else:
-        assert (row["low"], row["high"], row["flags"]) == (None, None, "below_scale")
+        assert (row["low"], row["high"]) == (None, None)
+        assert "below_scale" in row["flags"]
         assert row["p_value"] < 0.001

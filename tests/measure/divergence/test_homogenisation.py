@@ -119,11 +119,13 @@ def test_both_must_change_and_each_be_tested(values, p, found: int) -> None:
     assert all("CDS changes by −0.20 [−0.30 to −0.10] and VAC by 0.20" in text for text in sentences)
 
 
-def test_two_pairs_make_no_finding() -> None:
+def test_two_pairs_make_a_finding_where_their_pictures_tell_it() -> None:
     labels = labels_of(SAME).filter(pl.col("object").is_in(["car", "sofa"]))
     table = changes(labels).filter(generator="m", measure="cds_change")
-    assert table["value"][0] < 0
-    assert findings(changes(labels), labels).height == 0
+    assert (table["high"][0] < 0, table["holds_for"][0]) == (True, "these prompts")
+    assert "over 2 pairs" in findings(changes(labels), labels)["sentence"][0]
+    few = labels.filter(pl.col("image_id").str.ends_with("0"))
+    assert findings(changes(few), few).height == 0
 
 
 def test_a_phrasing_is_no_mitigation_and_one_dimension_is_not_all() -> None:

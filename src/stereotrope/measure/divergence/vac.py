@@ -20,11 +20,12 @@ from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import normal_quantile
 from stereotrope.tables import ALL_ATTRIBUTES
 
-DEFINITIONS = ("paper", "capped", "released")
+_DEFINITIONS = ("paper", "capped", "released")
 """``capped``: H_max is of as many values as there are images, where the list is longer."""
 
 CORRECTED = "vac_chao_shen"
 RAREFIED = "vac_rarefied"
+"""What stands for the excess of VAC, which has no floor by shuffling: what so many pictures would read."""
 
 _DROPPED = 0.05
 """Scores under this are dropped by the authors' released script."""
@@ -162,7 +163,7 @@ def vac(
     >>> found.filter(pl.col("attribute") == "all", pl.col("measure") == "vac")["value"].to_list()
     [0.0, 1.0]
     """
-    check_definition(definition, "vac", DEFINITIONS)
+    check_definition(definition, "vac", _DEFINITIONS)
     if n_bootstrap < 0 or seed < 0:
         raise UsageError(f"vac: n_bootstrap and seed must be 0 or more, found {n_bootstrap} and {seed}")
     if pictures < 2:
