@@ -223,6 +223,25 @@ FINDINGS = (
 )
 """Columns of ``findings``."""
 
+COMPARISONS = (
+    Column("kind", _S, "as the finder that tests it names it"),
+    Column("scope", _S, "JSON object: factor → level"),
+    Column("contrast", _S, "name of the factor whose levels are compared"),
+    Column("reference", _S, "level compared with"),
+    Column("attribute", _S, "attribute it is about, null where none"),
+    Column("verdict", _S, "differs | alike | not enough (pictures to tell)"),
+    Column("margin", _F, "difference within which sides are called alike"),
+    Column("category", _S, "value of the attribute whose difference may be largest"),
+    Column("value", _F, "its difference; null where no test has a size"),
+    Column("low", _F, "lower end of its interval"),
+    Column("high", _F, "upper end"),
+    Column("level", _F, "coverage of that interval: 1 − 1.7α, for two one-sided tests"),
+    Column("p_value", _F, "of the comparison, all its tests together"),
+    Column("p_least", _F, "least p that its counts could have given"),
+    Column("q_value", _F, "p after Benjamini–Hochberg; null where its counts could not have mattered"),
+)
+"""Columns of ``comparisons``: every comparison that was tested, and how it ends."""
+
 REFERENCE = (
     Column("image_id", _S, "the image"),
     Column("attribute", _S, "what is known of it"),
@@ -237,6 +256,7 @@ RUN_TABLES = {
     "subjects": SUBJECTS,
     "embeddings": EMBEDDINGS,
     "estimates": ESTIMATES,
+    "comparisons": COMPARISONS,
     "findings": FINDINGS,
     "reference": REFERENCE,
 }

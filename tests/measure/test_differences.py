@@ -13,7 +13,7 @@ from tests.measure.made_audits import Made, listed, made_labels
 from stereotrope import measure
 from stereotrope.measure.differences import Differences, differing
 from stereotrope.measure.finder import Candidate
-from stereotrope.stats import benjamini_hochberg, fisher_exact, reachable
+from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, reachable
 
 SMALL = Made(models=2, objects=4, groups=5, attributes=4)
 
@@ -66,7 +66,7 @@ def test_a_summary_leads_and_says_what_would_have_been_found() -> None:
     assert found["rank"].to_list() == list(range(found.height))
     assert found["sentence"][0] == (
         "No difference beyond chance in 128 comparisons; with 20 pictures a condition only shifts above 0.68 "
-        "would have been found."
+        "would have been found. 1 is alike within ±0.20. The pictures do not tell of 127."
     )
 
 
@@ -126,10 +126,10 @@ def test_several_tests_of_a_place_count_as_one_by_tarones_correction() -> None:
     p, least = [0.01, 0.3, 0.9], [0.001, 0.005, 0.2]
     found = differences_of(rows_of("made", p, least, ["a"] * 3))
     # Two of three could have given 0.01.
-    assert list(found.p.values()) == pytest.approx([0.02])
-    assert (found.n_tested, found.n_reachable) == (1, 1)
+    assert [one.p for one in found.places.values()] == pytest.approx([0.02])
+    assert (len(found.places), found.n_reachable) == (1, 1)
     two = differences_of(rows_of("made", [0.01, 0.01], [0.001, 0.001], ["a"] * 2))
-    assert list(two.p.values()) == pytest.approx([0.01])
+    assert [one.p for one in two.places.values()] == pytest.approx([0.01])
 
 
 def test_the_family_is_of_all_finders_and_of_what_could_have_mattered() -> None:
@@ -140,6 +140,43 @@ def test_the_family_is_of_all_finders_and_of_what_could_have_mattered() -> None:
     assert found.n_reachable == int(reachable(least, alpha=0.05).sum()) == 2
     assert sorted(found.q.values()) == pytest.approx([0.002, 0.02])
     assert found.level == pytest.approx(1 - 0.05 * 2 / 2)
+
+
+def two_sided(k: int, j: int, n: int) -> pl.DataFrame:
+    """One attribute of two values: ``k`` of ``n`` pictures show x for a group, ``j`` in the baseline."""
+    values = ["x"] * k + ["y"] * (n - k) + ["x"] * j + ["y"] * (n - j)
+    groups = ["g"] * n + ["base"] * n
+    told = {"value": values, "group": groups, "attribute": "a", "generator": "m", "object": "car"}
+    return pl.DataFrame({"image_id": [f"i{i}" for i in range(2 * n)], **told})
+
+
+@pytest.mark.parametrize(
+    ("k", "j", "n", "margin", "verdict"),
+    [
+        (180, 40, 200, 0.2, "differs"),
+        (100, 102, 200, 0.2, "alike"),
+        (100, 102, 200, 0.05, "not enough"),
+        (10, 10, 20, 0.2, "not enough"),
+        (40, 0, 400, 0.2, "differs"),
+    ],
+)
+@pytest.mark.parametrize("by", ["share_difference", "bds"])
+def test_every_comparison_ends_as_one_of_three(k, j, n, margin, verdict, by) -> None:
+    labels = two_sided(k, j, n)
+    few = {"n_permutations": 999, "n_bootstrap": 0} if by == "bds" else {}
+    table = getattr(measure, by)(labels, **few)
+    (row,) = measure.comparisons(table, labels, margin=margin).to_dicts()
+    assert row["verdict"] == verdict
+    assert abs(row["value"]) == pytest.approx(abs(k - j) / n)
+    assert row["low"] <= row["value"] <= row["high"]
+
+
+def test_sides_that_differ_by_the_margin_are_seldom_called_alike() -> None:
+    rng = np.random.default_rng(8)
+    for p, n in ((0.05, 100), (0.4, 100), (0.4, 300), (0.79, 300)):
+        k, j = rng.binomial(n, p + 0.2, 20_000), rng.binomial(n, p, 20_000)
+        low, high = newcombe(k, n, j, n, level=1 - 1.7 * 0.05)
+        assert np.mean((low >= -0.2) & (high <= 0.2)) <= 0.05 + 3 * math.sqrt(0.05 / 20_000), (p, n)
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ class FakeRun:
     pictures: dict[str, bytes] = field(default_factory=dict)
     spending: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SPENDING_TYPES))
     terms: pl.DataFrame = field(default_factory=pl.DataFrame)
+    comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
     subjects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(SUBJECTS)))
 
     def __post_init__(self) -> None:

@@ -235,11 +235,12 @@ def _measure(
     filled = fill_tables(sources)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))
-    estimates, findings = estimate(
+    estimates, compared = estimate(
         subjects, tidy, sources, watcher, said=beside, reference=reference, partial=partial, stop=stop
     )
     written = {"prompts": plan.prompts, "images": images, "labels": labels}
-    last = {"estimates": estimates, "findings": findings, "reference": reference}
+    told = {"comparisons": compared.comparisons(), "findings": compared.findings()}
+    last = {"estimates": estimates, **told, "reference": reference}
     into.write_tables({**written, "subjects": parts if parts.height else None, **last})
     into.write_embeddings(embeddings)
     info["tables"], notes = write_further_tables(filled, into)

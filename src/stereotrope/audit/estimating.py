@@ -64,8 +64,8 @@ def estimate(
     reference: pl.DataFrame | None = None,
     partial: bool = False,
     stop: threading.Event | None = None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Compute every measure of the plan, and what is worth a look.
+) -> tuple[pl.DataFrame, measure.Compared]:
+    """Compute every measure of the plan, and compare what it tests.
 
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
     there is one row without a value that says why; rates that need no baseline are computed without it.
@@ -115,7 +115,7 @@ def estimate(
     taken: dict[str, list[pl.DataFrame]] = {}
     for needs, frame in dict.fromkeys((call.info.needs, call.frame) for call in calls if not call.reads):
         taken.setdefault(needs, []).append(frames[frame])
-    return estimates, measure.findings(
+    return estimates, measure.Compared.of(
         estimates,
         _answered(plan, tables.looks) if partial else tables.looks,
         images=images,
@@ -124,6 +124,7 @@ def estimate(
         said=said,
         failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("fail")},
         proven={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")},
+        margin=plan.spec.alike_within,
     )
 
 

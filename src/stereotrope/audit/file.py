@@ -39,6 +39,9 @@ class AuditSpec(DesignSpec):
     generators: list[Item] = Field(min_length=1, description="the models under audit")
     permutations: int = Field(10_000, ge=99, le=10_000_000, description="shuffles of a permutation test")
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="of a bootstrap interval")
+    alike_within: float = Field(
+        0.2, gt=0, lt=1, description="difference of shares within which a comparison is called alike"
+    )
     merge_colours: float | None = Field(
         None, gt=0, le=50, description="CIEDE2000 distance up to which two open colour words count as one"
     )

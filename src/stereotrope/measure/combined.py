@@ -22,7 +22,7 @@ def parted(
     for one in (c for c in found if not c.warning):
         place = place_of(one, evidence)
         if place in differences.q:
-            told = replace(one, q=differences.q[place], place_p=differences.p[place])
+            told = replace(one, q=differences.q[place], place_p=differences.places[place].p)
             supported += _sized(told, differences, evidence)
         elif one.p is None:
             described.append(_distant(one, evidence))

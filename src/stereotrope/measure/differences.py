@@ -2,8 +2,10 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median_low
 from typing import Any
 
@@ -13,11 +15,38 @@ from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.sentences import two_decimals
 from stereotrope.stats import benjamini_hochberg, cauchy_combined, normal_quantile, reachable, smallest_shift
 
+_ONE_SIDED = 0.85
+"""Part of α that the ends of intervals are given for “alike”: those of Newcombe err in up to 0.058 of cases
+at 0.05 (shares 0.01 to 0.99, 60 to 3,000 images a side), and both tests together shall in 0.05 at most."""
+
+ALIKE_WITHIN = 0.2
+"""Difference of shares within which sides are called alike where nobody says another: one picture in five."""
+
 _POWER = 0.8
 """Probability with which a shift that “would have been found” is found."""
 
+Size = tuple[str | None, float, float | None, float | None]
+"""A value, the difference of its shares, and the ends of that difference's interval."""
+
 Place = tuple[Any, ...]
 """What one finding is about: pictures of one condition, what they are compared with, and in what."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One place, all its tests together.
+
+    example: One of its candidates, which says what is compared.
+    p, p_least: p-value of its hypothesis, and the least that its counts could have given.
+    n: Images of both sides, where images are the units of its tests.
+    widest: The value whose difference may be largest, its difference and the ends of its interval.
+    """
+
+    example: Candidate
+    p: float
+    p_least: float
+    n: tuple[int, int] | None
+    widest: Size | None
 
 
 @dataclass(frozen=True)
@@ -31,18 +60,59 @@ class Differences:
     (:func:`reachable`). What is told of a place has an interval at the level 1 − α·R/m, with R the places
     that are told and m the family (Benjamini and Yekutieli 2005, JASA 100): it covers though it was selected.
 
-    q: q-value of each place that is told.
-    p: Its p-value.
-    n_tested, n_reachable: Places that were tested, and the family.
-    sizes: Images of both sides of each tested place whose units are images.
+    places: Every place that was tested.
+    every_q: q-value of each place of the family.
     """
 
-    q: Mapping[Place, float]
-    p: Mapping[Place, float]
-    n_tested: int
-    n_reachable: int
-    sizes: Sequence[tuple[int, int]]
+    places: Mapping[Place, Tested]
+    every_q: Mapping[Place, float]
     alpha: float
+    margin: float
+
+    @cached_property
+    def q(self) -> dict[Place, float]:
+        """q-value of each place that is told."""
+        return {place: q for place, q in self.every_q.items() if q <= self.alpha}
+
+    @property
+    def n_reachable(self) -> int:
+        """Places of the family."""
+        return len(self.every_q)
+
+    def verdict(self, place: Place) -> str:
+        """How a comparison ends: ``differs``, ``alike`` or ``not enough``."""
+        widest = self.places[place].widest
+        if place in self.q:
+            return "differs"
+        ends = () if widest is None else widest[2:]
+        inside = bool(ends) and all(end is not None and abs(end) <= self.margin for end in ends)
+        return "alike" if inside else "not enough"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every comparison as a row of :data:`stereotrope.tables.COMPARISONS`, the least p first."""
+        rows = []
+        for place, tested in self.places.items():
+            c, widest = tested.example, tested.widest or (None, None, None, None)
+            scope = {name: level for name, level in c.scope.items() if name != "annotator"}
+            rows.append(
+                {
+                    "kind": c.kind,
+                    "scope": json.dumps(scope, ensure_ascii=False, sort_keys=True),
+                    "contrast": c.wording and c.wording.contrast,
+                    "reference": c.wording and c.wording.reference,
+                    "attribute": c.attribute,
+                    "verdict": self.verdict(place),
+                    "margin": self.margin,
+                    **dict(zip(("category", "value", "low", "high"), widest, strict=True)),
+                    "level": _alike_level(self.alpha),
+                    "p_value": tested.p,
+                    "p_least": tested.p_least,
+                    "q_value": self.every_q.get(place),
+                }
+            )
+        return sorted(
+            rows, key=lambda row: (row["p_value"], row["kind"], row["scope"], row["attribute"] or "")
+        )
 
     @property
     def level(self) -> float:
@@ -63,7 +133,7 @@ class Differences:
 
     def sentence(self) -> str:
         """How many comparisons differ, and how large a difference would have been found."""
-        times = "1 comparison" if self.n_tested == 1 else f"{self.n_tested:,} comparisons".replace(",", " ")
+        times = "1 comparison" if len(self.places) == 1 else f"{_thousands(len(self.places))} comparisons"
         if not self.n_reachable:
             few = self._of_pictures()
             why = (
@@ -78,7 +148,24 @@ class Differences:
         else:
             verb = "differs" if found == 1 else "differ"
             told = f"{found} of {times} {verb} beyond chance (false discovery rate {self.alpha:g} over all)"
-        return f"{told}{self._found_from()}."
+        return f"{told}{self._found_from()}.{self._alike()}"
+
+    def _alike(self) -> str:
+        """How many of the others are alike."""
+        verdicts = Counter(map(self.verdict, self.places))
+        if not verdicts["alike"]:
+            return ""
+        rest = verdicts["not enough"]
+        others = f" The pictures do not tell of {_thousands(rest)}." if rest else ""
+        n = verdicts["alike"]
+        return (
+            f" {_thousands(n)} {'is' if n == 1 else 'are'} alike within ±{two_decimals(self.margin)}.{others}"
+        )
+
+    @cached_property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Images of both sides of each tested place whose units are images."""
+        return [one.n for one in self.places.values() if one.n is not None and min(one.n)]
 
     def _of_pictures(self) -> str:
         if not self.sizes:
@@ -112,29 +199,59 @@ def place_of(c: Candidate, evidence: RunEvidence) -> Place:
     return evidence.drawn(c.scope), c.wording.contrast, c.wording.reference, about
 
 
-def differing(candidates: Iterable[Candidate], evidence: RunEvidence, *, alpha: float) -> Differences:
+def differing(
+    candidates: Iterable[Candidate], evidence: RunEvidence, *, alpha: float, margin: float = ALIKE_WITHIN
+) -> Differences:
     """Run all tests against one another."""
     tests: dict[Place, dict[tuple[str, str | None], list[Candidate]]] = {}
     for one in candidates:
         if one.p is not None:
             by = tests.setdefault(place_of(one, evidence), {})
             by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
-    places = list(tests)
-    p, least = np.array([_of_place(tests[place].values()) for place in places]).reshape(-1, 2).T
+    places = {place: _tested(by, evidence, alpha=alpha) for place, by in tests.items()}
+    listed = list(places)
+    p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
     family = np.flatnonzero(reachable(least, alpha=alpha))
     q = benjamini_hochberg(p[family])
-    told = {
-        places[at]: float(own) for at, own in zip(family.tolist(), q.tolist(), strict=True) if own <= alpha
-    }
-    sizes = [next((t.n for some in tests[place].values() for t in some if t.n), None) for place in places]
-    return Differences(
-        told,
-        {places[at]: float(p[at]) for at in family.tolist() if places[at] in told},
-        len(places),
-        len(family),
-        [size for size in sizes if size is not None and min(size)],
-        alpha,
-    )
+    every_q = {listed[at]: float(own) for at, own in zip(family.tolist(), q.tolist(), strict=True)}
+    return Differences(places, every_q, alpha, margin)
+
+
+def _tested(
+    by: Mapping[tuple[str, str | None], Sequence[Candidate]], evidence: RunEvidence, *, alpha: float
+) -> Tested:
+    p, least = _of_place(by.values())
+    every = [one for some in by.values() for one in some]
+    sizes = [size for some in by.values() for size in _sizes(some, evidence, level=_alike_level(alpha))]
+    # Where a test has no interval, nothing says that its sides are alike.
+    whole = bool(sizes) and all(low is not None and high is not None for *_, low, high in sizes)
+    widest = max(sizes, key=lambda one: max(-(one[2] or 0.0), one[3] or 0.0)) if whole else None
+    return Tested(every[0], p, least, next((c.n for c in every if c.n), None), widest)
+
+
+def _sizes(tests: Sequence[Candidate], evidence: RunEvidence, *, level: float) -> Iterator[Size]:
+    """Differences of all values with their intervals: those of the tests, or else of the labels."""
+    if sized := [(c.category, c.interval) for c in tests if c.interval is not None]:
+        narrower = normal_quantile(level) / normal_quantile(evidence.level)
+        for name, (value, *ends) in sized:
+            low, high = (None if end is None else value + narrower * (end - value) for end in ends)
+            yield name, value, low, high
+        return
+    one = tests[0]
+    if one.wording is not None and one.attribute is not None and not one.sentence:
+        sides = evidence.pictures.sides(one.attribute, one.scope, one.wording)
+        for name in sorted({*sides[0], *sides[1]}):
+            if (difference := evidence.difference(one, name, level)) is not None:
+                yield name, *difference
+
+
+def _alike_level(alpha: float) -> float:
+    """Level of the intervals that must lie within the margin."""
+    return 1 - 2 * _ONE_SIDED * alpha
+
+
+def _thousands(n: int) -> str:
+    return f"{n:,}".replace(",", "\N{THIN SPACE}") if n >= 10_000 else str(n)
 
 
 def _of_place(several: Iterable[Sequence[Candidate]]) -> tuple[float, float]:

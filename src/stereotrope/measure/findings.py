@@ -1,9 +1,12 @@
 """What is worth a look: the strongest patterns of a run, in sentences, with the pictures that show them."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -11,12 +14,21 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.combined import moved_most, parted
-from stereotrope.measure.differences import Differences, differing
+from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import unproven
 from stereotrope.measure.sentences import q_text, span, two_decimals
 from stereotrope.measure.tidy import reason_given, to_polars
-from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, Column, plain_scores, polars_types
+from stereotrope.tables import (
+    COMPARISONS,
+    ESTIMATES,
+    FINDINGS,
+    IMAGES,
+    LABELS,
+    Column,
+    plain_scores,
+    polars_types,
+)
 
 _MOST_COMMON = 20
 """Descriptions that are told."""
@@ -24,18 +36,92 @@ _MOST_NAMED = 6
 """Annotators that one sentence names."""
 
 
+@dataclass(frozen=True)
+class Compared:
+    """What finders make of a run, its tests run against one another.
+
+    found: Every candidate.
+    order: Kind → its place among kinds: the first says best what several say.
+    """
+
+    evidence: RunEvidence
+    found: Sequence[Candidate]
+    order: Mapping[str, int]
+    differences: Differences
+
+    @classmethod
+    def of(
+        cls,
+        estimates: Any,
+        labels: Any,
+        *,
+        images: Any | None = None,
+        read: Any | None = None,
+        frames: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+        said: Mapping[str, Any] = MappingProxyType({}),
+        failed: Collection[tuple[str, str | None]] = (),
+        proven: Collection[tuple[str, str]] = (),
+        alpha: float = 0.05,
+        margin: float = ALIKE_WITHIN,
+    ) -> Compared:
+        """Read a run; for the arguments see :func:`findings`."""
+        needs = ("measure", "attribute", "value", "contrast")
+        table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
+        tidy = to_polars(labels, needs=("image_id", "attribute", "value"))
+        tidy = tidy.with_columns(excluded=reason_given(tidy))
+        finders = sorted(FINDERS.values(), key=lambda f: (f.place, f.name))
+        evidence = RunEvidence(
+            table,
+            tidy,
+            images=_table(images, IMAGES, what="images"),
+            read=_table(read, LABELS),
+            frames={name: [to_polars(one, what=name) for one in some] for name, some in frames.items()},
+            said=said,
+            failed=failed,
+            proven=proven,
+            compares={measure for finder in finders for measure in finder.compares},
+        )
+        drawn = None if images is None else set(evidence.images["image_id"])
+        found: list[Candidate] = []
+        for finder in finders:
+            with FINDERS.blamed(finder.name):
+                for one in finder.function(evidence):
+                    _require_candidate(one, finder, drawn)
+                    found.append(one)
+        order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
+        return cls(evidence, found, order, differing(found, evidence, alpha=alpha, margin=margin))
+
+    def findings(self, limit: int = 50) -> pl.DataFrame:
+        """The lists of findings."""
+        told, common = parted(self.found, self.differences, self.evidence, self.order)
+        warnings = [c for c in self.found if c.warning][:limit]
+        ranked = [
+            *(("difference", c) for c in _ranked(told, self.order)),
+            *(("common", c) for c in _ranked(common, self.order)[:_MOST_COMMON]),
+        ]
+        listed = [
+            *ranked[: max(0, limit - len(warnings))],
+            *(("instrument", c) for c in (*warnings, *unproven(told, self.evidence))),
+        ]
+        rows = [_row(name, c, self.evidence, self.differences) for name, c in listed]
+        if self.differences.places:
+            rows.insert(0, _summary(self.differences))
+        ranks = [{"rank": rank, **row} for rank, row in enumerate(rows, start=not self.differences.places)]
+        return pl.DataFrame(ranks, schema=polars_types(FINDINGS))
+
+    def comparisons(self) -> pl.DataFrame:
+        """Every comparison with its verdict, those with the least p first."""
+        return pl.DataFrame(self.differences.rows(), schema=polars_types(COMPARISONS))
+
+
 def findings(
     estimates: Any,
     labels: Any,
     *,
-    images: Any | None = None,
-    read: Any | None = None,
-    frames: Mapping[str, Sequence[Any]] = MappingProxyType({}),
-    said: Mapping[str, Any] = MappingProxyType({}),
-    failed: Collection[tuple[str, str | None]] = (),
-    proven: Collection[tuple[str, str]] = (),
     limit: int = 50,
     alpha: float = 0.05,
+    margin: float = ALIKE_WITHIN,
+    **further: Any,
 ) -> pl.DataFrame:
     """What is worth a person's look, in lists that are never mixed (column ``list``).
 
@@ -66,51 +152,28 @@ def findings(
     failed, proven: Annotator and attribute of each check that an annotator failed, or passed, elsewhere; of
         one that failed, attribute None is for all.
     limit: Most findings returned, the summary not counted.
-    alpha: False discovery rate of the list of differences.
+    alpha: False discovery rate of the list of differences, and error rate of “alike”.
+    margin: Difference of shares within which sides are called alike.
 
     Returns: :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
     annotators read in pictures, never of identity or intent.
     """
-    needs = ("measure", "attribute", "value", "contrast")
-    table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
-    tidy = to_polars(labels, needs=("image_id", "attribute", "value"))
-    tidy = tidy.with_columns(excluded=reason_given(tidy))
-    finders = sorted(FINDERS.values(), key=lambda f: (f.place, f.name))
-    evidence = RunEvidence(
-        table,
-        tidy,
-        images=_table(images, IMAGES, what="images"),
-        read=_table(read, LABELS),
-        frames={name: [to_polars(one, what=name) for one in some] for name, some in frames.items()},
-        said=said,
-        failed=failed,
-        proven=proven,
-        compares={measure for finder in finders for measure in finder.compares},
-    )
-    drawn = None if images is None else set(evidence.images["image_id"])
-    found: list[Candidate] = []
-    for finder in finders:
-        with FINDERS.blamed(finder.name):
-            for one in finder.function(evidence):
-                _require_candidate(one, finder, drawn)
-                found.append(one)
-    order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
-    differences = differing(found, evidence, alpha=alpha)
-    told, common = parted(found, differences, evidence, order)
-    warnings = [c for c in found if c.warning][:limit]
-    ranked = [
-        *(("difference", c) for c in _ranked(told, order)),
-        *(("common", c) for c in _ranked(common, order)[:_MOST_COMMON]),
-    ]
-    listed = [
-        *ranked[: max(0, limit - len(warnings))],
-        *(("instrument", c) for c in (*warnings, *unproven(told, evidence))),
-    ]
-    rows = [_row(name, c, evidence, differences) for name, c in listed]
-    if differences.n_tested:
-        rows.insert(0, _summary(differences))
-    ranks = [{"rank": rank, **row} for rank, row in enumerate(rows, start=not differences.n_tested)]
-    return pl.DataFrame(ranks, schema=polars_types(FINDINGS))
+    return Compared.of(estimates, labels, alpha=alpha, margin=margin, **further).findings(limit)
+
+
+def comparisons(
+    estimates: Any, labels: Any, *, alpha: float = 0.05, margin: float = ALIKE_WITHIN, **further: Any
+) -> pl.DataFrame:
+    """Every comparison that finders test, and how it ends; for the arguments see :func:`findings`.
+
+    ``verdict`` is ``differs`` where the list of differences tells it (q ≤ ``alpha`` over all comparisons);
+    ``alike`` where the differences of all values lie within ±``margin`` by two one-sided tests, which err in
+    ``alpha`` of cases at most (every interval of level 1 − 1.7·alpha lies inside); else ``not enough``: pictures do not
+    tell.
+
+    Returns: :data:`stereotrope.tables.COMPARISONS`, the least p first.
+    """
+    return Compared.of(estimates, labels, alpha=alpha, margin=margin, **further).comparisons()
 
 
 def _ranked(candidates: Sequence[Candidate], order: Mapping[str, int]) -> list[Candidate]:

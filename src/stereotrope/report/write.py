@@ -71,6 +71,8 @@ def _write_tables(material: Material, out: Exports) -> None:
         rows, name = series.rows(material.estimates), re.sub("[^0-9A-Za-z_-]", "_", series.name)[:80]
         write_table(rows, out, name, caption=material.explain(series).title)
     write_table(material.findings, out, "findings", caption="Findings")
+    if material.run.comparisons.height:
+        write_table(material.run.comparisons, out, "comparisons", caption="Comparisons and how they end")
     for section in sections_in_order(material.info):
         for name, (caption, frame) in (section.tables(material) if section.tables else {}).items():
             write_table(frame, out, name, caption=caption)

@@ -19,7 +19,15 @@ from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.migration import estimates_of_format_1, findings_of_one_list, with_own_definitions
 from stereotrope.run.store import PictureStore
-from stereotrope.tables import EMBEDDINGS, RUN_TABLES, SUBJECTS, Column, plain_scores, polars_types
+from stereotrope.tables import (
+    COMPARISONS,
+    EMBEDDINGS,
+    RUN_TABLES,
+    SUBJECTS,
+    Column,
+    plain_scores,
+    polars_types,
+)
 
 _SHOWN_FINDINGS = 5
 
@@ -102,6 +110,12 @@ class Run:
     def findings(self) -> pl.DataFrame:
         """What is worth a person's look, most first."""
         return findings_of_one_list(self._table("findings"))
+
+    @functools.cached_property
+    def comparisons(self) -> pl.DataFrame:
+        """Every comparison that was tested and how it ends; empty in runs that did not keep them."""
+        there = (self.path / "comparisons.parquet").is_file()
+        return self._table("comparisons") if there else pl.DataFrame(schema=polars_types(COMPARISONS))
 
     @functools.cached_property
     def embeddings(self) -> pl.DataFrame:

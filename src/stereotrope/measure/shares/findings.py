@@ -13,7 +13,9 @@ def differing_shares(evidence: RunEvidence) -> Iterator[Candidate]:
     """Differences of shares, each value of an attribute a test."""
     for row, wording in evidence.compared("share_difference"):
         if row["p_value"] is not None:
-            yield Candidate.tested("share_difference", row, wording=wording, category=row.get("category"))
+            size = row["value"], row["low"], row["high"]
+            value = row.get("category")
+            yield Candidate.tested("share_difference", row, wording=wording, category=value, interval=size)
 
 
 @finder("refusal", place=21, compares=("refusal_rate_difference",))
