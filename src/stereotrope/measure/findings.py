@@ -168,8 +168,8 @@ def comparisons(
 
     ``verdict`` is ``differs`` where the list of differences tells it (q ≤ ``alpha`` over all comparisons);
     ``alike`` where the differences of all values lie within ±``margin`` by two one-sided tests, which err in
-    ``alpha`` of cases at most (every interval of level 1 − 1.7·alpha lies inside); else ``not enough``: pictures do not
-    tell.
+    ``alpha`` of cases at most (every interval of level 1 − 1.7·alpha lies inside); else ``not
+    enough``: the pictures do not tell.
 
     Returns: :data:`stereotrope.tables.COMPARISONS`, the least p first.
     """
