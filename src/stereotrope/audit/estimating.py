@@ -64,7 +64,7 @@ def estimate(
     reference: pl.DataFrame | None = None,
     partial: bool = False,
     stop: threading.Event | None = None,
-) -> tuple[pl.DataFrame, measure.Compared]:
+) -> tuple[pl.DataFrame, measure.RunFindings]:
     """Compute every measure of the plan, and compare what it tests.
 
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
@@ -115,7 +115,7 @@ def estimate(
     taken: dict[str, list[pl.DataFrame]] = {}
     for needs, frame in dict.fromkeys((call.info.needs, call.frame) for call in calls if not call.reads):
         taken.setdefault(needs, []).append(frames[frame])
-    return estimates, measure.Compared.of(
+    return estimates, measure.RunFindings.of(
         estimates,
         _answered(plan, tables.looks) if partial else tables.looks,
         images=images,

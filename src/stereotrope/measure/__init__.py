@@ -19,7 +19,7 @@ from stereotrope.measure.contract import (
 )
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.embeddings import embeddings_frame
-from stereotrope.measure.findings import Compared, comparisons, findings
+from stereotrope.measure.findings import RunFindings, comparisons, findings
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
@@ -30,11 +30,11 @@ __all__ = [
     "GENERATOR",
     "PAPER",
     "REGISTRY",
-    "Compared",
     "MeasureCall",
     "MeasureFrame",
     "MeasureInfo",
     "MeasureSetting",
+    "RunFindings",
     "RunTables",
     "bounds_of",
     "comparisons",

@@ -37,7 +37,7 @@ _MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
-class Compared:
+class RunFindings:
     """What finders make of a run, its tests run against one another.
 
     found: Every candidate.
@@ -63,7 +63,7 @@ class Compared:
         proven: Collection[tuple[str, str]] = (),
         alpha: float = 0.05,
         margin: float = ALIKE_WITHIN,
-    ) -> Compared:
+    ) -> RunFindings:
         """Read a run; for the arguments see :func:`findings`."""
         needs = ("measure", "attribute", "value", "contrast")
         table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
@@ -158,7 +158,7 @@ def findings(
     Returns: :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
     annotators read in pictures, never of identity or intent.
     """
-    return Compared.of(estimates, labels, alpha=alpha, margin=margin, **further).findings(limit)
+    return RunFindings.of(estimates, labels, alpha=alpha, margin=margin, **further).findings(limit)
 
 
 def comparisons(
@@ -173,7 +173,7 @@ def comparisons(
 
     Returns: :data:`stereotrope.tables.COMPARISONS`, the least p first.
     """
-    return Compared.of(estimates, labels, alpha=alpha, margin=margin, **further).comparisons()
+    return RunFindings.of(estimates, labels, alpha=alpha, margin=margin, **further).comparisons()
 
 
 def _ranked(candidates: Sequence[Candidate], order: Mapping[str, int]) -> list[Candidate]:
