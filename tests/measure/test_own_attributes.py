@@ -114,8 +114,8 @@ def test_lists_of_one_attribute_may_differ_between_models(labels: pl.DataFrame, 
         measure="vac", attribute="lighting_condition", group="base"
     )
     said = dict(found.select("generator", "method").iter_rows())
-    assert said["m1"].startswith("H_max: 3 values listed, of which 12 images could show 3")
-    assert said["m2"].startswith("H_max: 5 values listed, of which 12 images could show 5")
+    assert said["m1"].startswith("H_max = log2 3: 3 values listed, of which 12 images could show 3")
+    assert said["m2"].startswith("H_max = log2 5: 5 values listed, of which 12 images could show 5")
     strict = taxonomy.filter(pl.col("value") != "dim")
     row = vac(labels, taxonomy=strict, n_bootstrap=0).filter(
         measure="vac", attribute="lighting_condition", group="base", generator="m1"
@@ -148,7 +148,7 @@ def test_a_group_without_an_attribute_of_its_cell_is_still_missed(labels: pl.Dat
 
 def test_ranks_and_means_over_objects_miss_nothing(labels: pl.DataFrame) -> None:
     scores = bds(labels, **QUICK)
-    ranks = default_rank(scores, n_bootstrap=40, n_permutations=40)
+    ranks = default_rank(scores, n_permutations=40)
     assert set(ranks["n"]) == {2}
     assert ranks["n_excluded"].sum() == 0
     means = average(scores)

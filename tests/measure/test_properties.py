@@ -166,7 +166,10 @@ MEASURES: dict[str, Measure] = {
     ),
     "corrected_share": lambda x: measure.corrected_share(x, CHECKED, by=SCOPE, n_bootstrap=200),
     "default_rank": lambda x: measure.default_rank(
-        measure.bds(x, **QUICK), n_bootstrap=40, n_permutations=60
+        # The excess over the floor is of this n.
+        measure.bds(x, **QUICK),
+        score="value",
+        n_permutations=60,
     ),
     "delta": lambda x: measure.delta(
         measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "base", factor="group"

@@ -1,6 +1,6 @@
 """Statistics on plain arrays: numpy and scipy only. Undefined is NaN."""
 
-from stereotrope.stats.agreement import cohen_kappa, mean_ranks, pearson, rank_agreement, spearman
+from stereotrope.stats.agreement import cohen_kappa, pearson, spearman
 from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts, score_test
 from stereotrope.stats.counts import pairwise_js
@@ -35,6 +35,7 @@ from stereotrope.stats.polygon import (
     radar_weights,
 )
 from stereotrope.stats.power import shift_power, smallest_shift
+from stereotrope.stats.ranks import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
 from stereotrope.stats.vendi import (

@@ -20,7 +20,8 @@ def scores(
             "object": thing,
             "group": group,
             "attribute": "all",
-            "value": value,
+            "excess": value,
+            "value": None if value is None else 1 - value,
         }
         for thing, values in table.items()
         for group, value in zip(groups, values, strict=True)
@@ -40,7 +41,32 @@ def test_an_object_without_every_group_is_left_out_and_counted() -> None:
     table = {"car": [0.1, 0.2], "cup": [0.1, 0.2], "sofa": [0.9, None], "clock": [0.2, 0.1]}
     row = default_rank(scores(table, ["a", "b"])).row(0, named=True)
     assert (row["n"], row["excluded"]) == (3, '{"object without a score for every group": 1}')
-    assert (row["low"], row["high"]) == (1.0, 2.0)
+
+
+def test_intervals_need_six_objects_and_hold_for_objects_like_these() -> None:
+    five = {f"o{i}": [0.1 + i / 50, 0.5 + i / 40] for i in range(5)}
+    found = default_rank(scores(five, ["a", "b"])).filter(measure="default_rank")
+    assert found.select("low", "flags", "holds_for").unique().rows() == [(None, "few_levels", None)]
+    six = five | {"o5": [0.2, 0.3]}
+    rows = default_rank(scores(six, ["a", "b"]))
+    assert rows.select("value", "low", "high").rows()[:2] == [(1, 1, 1), (2, 2, 2)]
+    assert rows["holds_for"].to_list() == ["prompts like these"] * 3
+
+
+def test_raw_scores_can_be_ranked() -> None:
+    table = scores({"car": [0.3, 0.1], "cup": [0.5, 0.1]}, ["a", "b"])
+    assert default_rank(table)["value"].to_list() == pytest.approx([2, 1, 1])
+    assert default_rank(table, score="value")["value"].to_list() == pytest.approx([1, 2, 1])
+
+
+def test_the_names_of_groups_decide_nothing() -> None:
+    rng = np.random.default_rng(2)
+    table = {f"o{i}": list(rng.uniform(size=4)) for i in range(5)}
+    found = []
+    for names in (["a", "b", "c", "d"], ["z", "b", "k", "a"]):
+        row = default_rank(scores(table, names)).filter(measure="default_rank_agreement").row(0, named=True)
+        found.append([row[name] for name in ("value", "low", "high", "p_value")])
+    assert found[0] == pytest.approx(found[1])
 
 
 def test_nothing_complete_is_undefined() -> None:
@@ -67,7 +93,7 @@ def test_table_11_ranks_middle_aged_low_in_every_model_and_agrees_little_over_ob
     estimates = wide.unpivot(groups, index=["model", "object"], variable_name="group").with_columns(
         measure=pl.lit("bds"), definition=pl.lit("released"), attribute=pl.lit("all")
     )
-    found = default_rank(estimates, within=("model",), n_permutations=999)
+    found = default_rank(estimates, within=("model",), score="value", n_permutations=999)
     middle = found.filter(measure="default_rank", group="mid")
     # The paper: "Middle-Aged consistently appears in the top two lowest-divergence groups" of all models.
     low = {row["model"]: row["value"] for row in middle.iter_rows(named=True) if row["value"] <= 2}

@@ -31,9 +31,8 @@ def default_rank(
     *,
     within: Sequence[str] = ("generator",),
     over: str = "object",
-    score: Literal["value", "excess", "adjusted"] = "value",
+    score: Literal["value", "excess", "adjusted"] = "excess",
     level: float = 0.95,
-    n_bootstrap: int = 2_000,
     n_permutations: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -41,8 +40,9 @@ def default_rank(
 
     Formula
     -------
-    :math:`r_g` = rank of :math:`\\frac1m Σ_o BDS_o(g)` among the groups, ascending, over the ``m``
-    levels of ``over``. Agreement: mean of Spearman's ρ over all pairs of levels of ``over``.
+    :math:`r_g` = rank of :math:`\\frac1m Σ_o BDS_o(g)` among the groups, ascending, over the ``m`` levels of
+    ``over``, of each BDS its excess over the noise floor. Agreement: mean of Spearman's ρ over all pairs of
+    levels of ``over``.
 
     Parameters
     ----------
@@ -53,31 +53,38 @@ def default_rank(
     within
         One ranking for each combination of these factors.
     score
-        Column ranked. ``adjusted`` takes the noise floor out, which matters where groups differ in n.
-    level, n_bootstrap, n_permutations, seed
-        Nominal coverage; resamples of the levels of ``over``; shuffles of each ranking; seed of all draws.
+        Column ranked. ``value`` holds the noise floor, which differs where groups differ in n.
+    level, n_permutations, seed
+        Nominal coverage; shuffles of each ranking; seed of all draws.
 
     Returns
     -------
     polars.DataFrame
         ``default_rank``: a row a group, ``value`` from 1, the implicit default, to the number of groups, ties
-        sharing their mean rank. ``default_rank_agreement``: a row a ranking, ``value`` in [−1, 1], p
-        one-sided towards agreement. ``n`` is the number of levels of ``over`` that entered.
+        sharing their mean rank; its intervals hold all ranks of a ranking together.
+        ``default_rank_agreement``: a row a ranking, ``value`` in [−1, 1], p one-sided towards agreement. Both
+        hold for other levels of ``over`` like these. ``n`` is the number of levels of ``over`` that entered.
 
     Undefined
     ---------
-    ``no object with a score for every group``; agreement also with fewer than two. Intervals are null
-    with fewer than three levels (``few_levels``) and where resampling never changes the score
-    (``no_variation``). A ranking that holds a score flagged ``small_n`` is flagged so itself.
+    ``no object with a score for every group``; agreement also with fewer than two. Intervals of ranks are
+    null with fewer than six levels at a level of 0.95 (``few_levels``): with five, no comparison of two
+    groups can reach it. That of the agreement is null with fewer than three, and where leaving out any level
+    leaves the same agreement (``no_variation``). A ranking that holds a score flagged ``small_n`` is flagged
+    so itself.
 
     Notes
     -----
     A level of ``over`` in which a group has no score is left out for all, and counted: means over
-    different objects do not compare. Ranks make much of small differences; read the intervals.
+    different objects do not compare. Ranks make much of small differences; read the intervals. Simulated with
+    3 and 9 groups on 6 to 10 objects, of equal, unequal and skewed spread, all ranks were held together in
+    0.94 to 1.00. Of nine groups whose means differ clearly an interval spans 3 of 8 steps on eight objects,
+    of equal groups all. The interval of the agreement held it in 0.93 to 0.99, 3 to 20 objects.
 
     References
     ----------
-    SODA, section 5.1 and appendix G; Kendall and Babington Smith (1939), Ann. Math. Statist. 10.
+    SODA, section 5.1 and appendix G; Kendall and Babington Smith (1939), Ann. Math. Statist. 10; Mogstad,
+    Romano, Shaikh and Wilhelm (2024), Rev. Econ. Stud. 91.
 
     Examples
     --------
@@ -85,7 +92,7 @@ def default_rank(
     >>> estimates = pl.DataFrame({
     ...     "measure": "bds", "definition": "paper", "generator": "m", "attribute": "all",
     ...     "object": ["car", "car", "cup", "cup"], "group": ["men", "women"] * 2,
-    ...     "value": [0.1, 0.3, 0.2, 0.4],
+    ...     "excess": [0.1, 0.3, 0.2, 0.4],
     ... })
     >>> default_rank(estimates).select("group", pl.col("value").round(6)).rows()
     [('men', 1.0), ('women', 2.0), (None, 1.0)]
@@ -97,7 +104,6 @@ def default_rank(
         raise TableError(
             f"estimates: several scores of one {group} and {over}; name every other factor in within"
         )
-    options: dict[str, Any] = {"level": level, "n_bootstrap": n_bootstrap, "seed": seed}
     rows: list[dict[str, Any]] = []
     for levels, part in parts_by(used, within):
         table = part.rename({over: "_over"}).pivot(on=group, index="_over", values=score)
@@ -113,25 +119,34 @@ def default_rank(
             "excluded": {f"{over} without a score for every group": table.height - n},
             "source": "SODA, section 5.1 (implicit demographic defaults)",
         }
-        how = f"bootstrap of {over}, percentile, {n_bootstrap} resamples, seed {seed}; ranks {score}"
-        small = holds_few(part)
-        ranks = mean_ranks(complete.to_numpy(), **options)
+        small = holds_few(part.with_columns(value=score))
+        ranks = mean_ranks(complete.to_numpy(), level=level, seed=seed)
+        how = f"ranks {score}; interval: simultaneous, step-down of sign flips of {over}"
         for name, *interval in zip(complete.columns, *ranks, strict=True):
             row = {**shared, "measure": "default_rank", group: name, "method": how}
             reason = None if n else f"no {over} with a score for every group"
             rows.append(row | _numbers(interval, n, small, reason))
-        *interval, p = rank_agreement(complete.to_numpy(), n_permutations=n_permutations, **options)
+        *interval, p = rank_agreement(
+            complete.to_numpy(), level=level, n_permutations=n_permutations, seed=seed
+        )
+        how = f"ranks {score}; interval: jackknife over {over}, t on the logit scale"
         row = {**shared, "measure": "default_rank_agreement", "p_value": p, "method": how}
         reason = f"fewer than two rankings of {over} that vary" if np.isnan(interval[0]) else None
         if reason is None:
-            row["method"] += f"; p: {n_permutations} shuffles of each ranking, one-sided"
-        rows.append(row | _numbers(interval, n, small, reason))
+            row["method"] += f"; p: {n_permutations} shuffles of each ranking, one-sided, seed {seed}"
+        rows.append(row | _numbers(interval, n, small, reason, least=3))
     return with_q_values(estimate_frame(rows, factors=(*within, group)))
 
 
-def _numbers(interval: Sequence[float], n: int, small: bool, reason: str | None) -> dict[str, Any]:
+def _numbers(
+    interval: Sequence[float], n: int, small: bool, reason: str | None, least: int = 1
+) -> dict[str, Any]:
+    """What a row says; ``least`` levels have an interval where anything varies, without one all do."""
     if reason is not None:
         return {"undefined": reason}
     value, low, high = map(float, interval)
-    flags = {"few_levels": n < 3, "no_variation": n > 2 and np.isnan(low), "small_n": small}
-    return {"value": value, "low": low, "high": high, "flags": flags}
+    none = bool(np.isnan(low))
+    unvaried = none and 1 < least <= n
+    flags = {"few_levels": none and not unvaried, "no_variation": unvaried, "small_n": small}
+    row = {"value": value, "low": low, "high": high, "flags": flags}
+    return row if none and least == 1 else {**row, "holds_for": "prompts like these"}
