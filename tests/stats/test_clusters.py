@@ -5,19 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import cluster_bootstrap_mean, clusters, effective_counts, score_test, wilson
-
-
-def test_one_prompt_has_its_images_as_clusters_and_several_have_their_prompts() -> None:
-    assert clusters(None, 3).tolist() == [0, 1, 2]
-    assert clusters(["p", "p", "p"], 3).tolist() == [0, 1, 2]
-    assert clusters(["q", "p", "q"], 3).tolist() == [1, 0, 1]
-    assert clusters([], 0).tolist() == []
-
-
-def test_clusters_refuses_prompts_that_do_not_pair_up() -> None:
-    with pytest.raises(UsageError, match="one prompt an image"):
-        clusters(["p"], 2)
+from stereotrope.stats import cluster_bootstrap_mean, effective_counts, score_test, wilson
 
 
 def test_clusters_of_one_image_change_nothing() -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
-from stereotrope.stats import clusters, effective_counts
+from stereotrope.measure.units import Claim, claim_of
+from stereotrope.stats import effective_counts
 from stereotrope.tables import QUALITY_ATTRIBUTES, warnings_of
 
 # Why a score of a cell is null.
@@ -53,14 +53,20 @@ class Cell:
         return self.seen[value].total() if value in self.seen else 0
 
     @cached_property
-    def prompts(self) -> list[str | None]:
-        """The prompts behind the usable labels, sorted."""
-        return sorted({p for counter in self.seen.values() for p in counter}, key=lambda p: p or "")
+    def prompts(self) -> dict[str | None, int]:
+        """Prompt → images with a usable label, sorted."""
+        total = sum(self.seen.values(), Counter[str | None]())
+        return {prompt: total[prompt] for prompt in sorted(total, key=lambda p: p or "")}
+
+    @cached_property
+    def claim(self) -> Claim:
+        """What its shares speak of."""
+        return claim_of(self.prompts)
 
     @property
     def flags(self) -> dict[str, bool]:
         """What to mind of its shares."""
-        return {"clustered": len(self.prompts) > 1, "small_n": self.n < SMALL_N}
+        return {**self.claim.flags, "small_n": self.n < SMALL_N}
 
     @property
     def missing(self) -> int:
@@ -77,16 +83,14 @@ class Cell:
         whole = self.n + self.missing
         return self.count(value) / whole, (self.count(value) + self.missing) / whole
 
-    def effective(self, value: str, *, level: float | None) -> tuple[float, float]:
-        """Count of this value and ``n``, both reduced where images share prompts (see stats.clusters)."""
-        prompts = self.prompts
-        if len(prompts) < 2:
+    def effective(
+        self, value: str, *, level: float | None, claim: Claim | None = None
+    ) -> tuple[float, float]:
+        """Count of this value and ``n``, both reduced where prompts are the units (see stats.clusters)."""
+        if not (claim or self.claim).clustered:
             return float(self.count(value)), float(self.n)
-        sizes = np.array([sum(c[p] for c in self.seen.values()) for p in prompts])
-        hits = np.array([self.seen[value][p] if value in self.seen else 0 for p in prompts])
-        member = clusters(np.repeat(np.arange(len(prompts)), sizes).astype(str), int(sizes.sum()))
-        hit = np.concatenate([np.arange(s) < h for s, h in zip(sizes, hits, strict=True)])
-        return effective_counts(np.bincount(member, hit), np.bincount(member), level=level)
+        seen = self.seen.get(value, Counter())
+        return effective_counts([seen[p] for p in self.prompts], list(self.prompts.values()), level=level)
 
 
 def share_row(cell: Cell, by: Sequence[str], reference: Cell | None = None) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.join import picture_reason, with_factors
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reason_given, to_polars
+from stereotrope.measure.units import Claim, prompt_codes, units_of
 from stereotrope.stats import (
-    clusters,
     jackknife_interval,
     normal_quantile,
     vendi_left_out,
@@ -113,14 +113,13 @@ class _Cell:
 
     vectors: pl.DataFrame
     units: NDArray[np.int64]
-    clustered: bool
-    """Whether the unit is the prompt and not the picture."""
+    claim: Claim
     shared: dict[str, Any]
 
     @property
     def jackknife(self) -> str:
         """How its intervals are made."""
-        return f"interval: Student's t, jackknife by {'prompt' if self.clustered else 'picture'}"
+        return f"interval: Student's t, jackknife by {'prompt' if self.claim.clustered else 'picture'}"
 
 
 def _cells(
@@ -139,8 +138,7 @@ def _cells(
     for key, part in data.group_by(keys, maintain_order=True):
         kept = part.filter(pl.col("excluded").is_null())
         n = kept.height
-        units = clusters(kept["prompt_id"].to_numpy() if "prompt_id" in kept.columns else None, n)
-        clustered = bool(n) and int(units.max()) + 1 < n
+        claim, (units,) = units_of(prompt_codes(kept))
         shared = {
             "measure": measure,
             "definition": "paper",
@@ -148,10 +146,10 @@ def _cells(
             "level": level,
             "n": n,
             "excluded": dict(part.group_by("excluded").len().drop_nulls().iter_rows()),
-            "flags": {"small_n": n < SMALL_N, "clustered": clustered},
+            "flags": {"small_n": n < SMALL_N, **claim.flags},
             "source": source,
         }
-        yield _Cell(kept, units, clustered, shared)
+        yield _Cell(kept, units, claim, shared)
 
 
 @register(
@@ -235,12 +233,12 @@ def _diversity(cell: _Cell, level: float) -> tuple[float, float, float, str]:
     x = _matrix(cell.vectors["vector"])
     n = len(x)
     value = min(max(vendi_score(x), 1.0), float(n))
-    if n > _LEFT_OUT and not cell.clustered:
+    if n > _LEFT_OUT and not cell.claim.clustered:
         half = normal_quantile(level) * vendi_standard_error(x)
         ends = (value - half, value + half) if half > 1e-9 * value else (float("nan"), float("nan"))
         return value, *ends, "interval: normal, infinitesimal jackknife"
     without: Floats | list[float]
-    if cell.clustered:
+    if cell.claim.clustered:
         units = range(int(cell.units.max()) + 1)
         without = [vendi_score(x[np.flatnonzero(cell.units != unit)]) for unit in units]
     else:

@@ -2,7 +2,7 @@
 
 from stereotrope.stats.agreement import cohen_kappa, pearson, spearman
 from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
-from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts, score_test
+from stereotrope.stats.clusters import cluster_bootstrap_mean, effective_counts, score_test
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
@@ -56,7 +56,6 @@ __all__ = [
     "cauchy_combined",
     "chao_shen_entropy",
     "cluster_bootstrap_mean",
-    "clusters",
     "cohen_kappa",
     "corrected_shares",
     "effective_counts",

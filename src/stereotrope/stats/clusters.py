@@ -1,35 +1,11 @@
-"""Which pictures belong together, and what that does to an interval.
-
-Images of one prompt are not independent: a statement about a model over several prompts has the prompt as its
-unit, one about a single prompt has the image. :func:`clusters` is the one place where this is decided.
-"""
+"""Means and shares of clusters, whose members are alike; which are clusters is for others to decide."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.intervals import normal_quantile
-
-
-def clusters(prompts: ArrayLike | None, n: int) -> NDArray[np.int64]:
-    """Number the clusters of ``n`` images of one cell.
-
-    prompts: Prompt of each image, shape ``(n,)``; None where prompts are not known.
-    Returns: Shape ``(n,)``, numbers from 0: the prompt where the cell spans two or more prompts, else the
-        image itself.
-    Raises UsageError: There is not one prompt an image.
-
-    >>> clusters(["a", "a", "b"], 3).tolist(), clusters(["a", "a", "a"], 3).tolist()
-    ([0, 0, 1], [0, 1, 2])
-    """
-    if prompts is None:
-        return np.arange(n, dtype=np.int64)
-    given = np.asarray(prompts)
-    if given.shape != (n,):
-        raise UsageError(f"clusters: one prompt an image is needed, found {given.shape} for {n} images")
-    unique, codes = np.unique(given.astype(str), return_inverse=True)
-    return codes.astype(np.int64) if unique.size > 1 else np.arange(n, dtype=np.int64)
 
 
 def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float | None = 0.95) -> tuple[float, float]:

@@ -261,7 +261,7 @@ def test_differences_of_parities_name_both_sides_and_no_row_stands_twice() -> No
     ]
     assert found["value"].to_list() == pytest.approx([0.4 + 1, 0.6 - 0, 0.2 - 1])
     declared = m.delta(m.signed_parity(both, "gender", groups=SIDES, n_bootstrap=50), "base")
-    assert declared.select("flags", "sides").rows() == [(None, '[["female"], ["male"]]')]
+    assert declared.select("flags", "sides").rows() == [("no_prompt_id", '[["female"], ["male"]]')]
 
 
 def test_differences_between_unequal_numbers_of_captions_say_so_where_it_matters() -> None:
@@ -275,7 +275,7 @@ def test_differences_between_unequal_numbers_of_captions_say_so_where_it_matters
         assert ("unequal_n" in (skewed["flags"] or "")) is unequal
         assert skewed["band"] is None
         share = m.delta(m.representation_parity(data, "gender", groups=SIDES), "base")
-        assert share["flags"].null_count() == share.height
+        assert share["flags"].to_list() == ["no_prompt_id"] * share.height
     assert (skewed["n"], skewed["n_reference"]) == (10, 10)
 
 
@@ -306,6 +306,7 @@ def test_bands_are_closed_above() -> None:
 
 def test_rows_of_composites_name_the_band_of_the_registry() -> None:
     data = frame(gender=[*SIDES * 6, *["female"] * 9], p=["even"] * 12 + ["one"] * 9)
+    data = data.with_columns(prompt_id="p")
     found = m.cbs(data, "gender", groups=SIDES, unknown=False, association=False, by=["p"], n_bootstrap=9)
     bands = {r["p"]: (r["value"], r["flags"], r["band"]) for r in found.iter_rows(named=True)}
     assert bands == {"even": (0.0, "unknown_out", "low"), "one": (1.0, "small_n,unknown_out", "high")}
@@ -316,7 +317,7 @@ def test_rows_of_composites_name_the_band_of_the_registry() -> None:
         assert edges == sorted(edges)
         assert edges[-1] == REGISTRY[name].bounds[1]
     none = m.cbs(frame(gender=["unknown"]), "gender", groups=SIDES, unknown=False, association=False)
-    assert none["flags"].to_list() == ["small_n,unknown_out"]
+    assert none["flags"].to_list() == ["small_n,no_prompt_id,unknown_out"]
 
 
 def test_a_composite_of_one_possible_group_says_why_it_is_null() -> None:

@@ -43,7 +43,7 @@ def test_a_case_worked_by_hand() -> None:
     row = only(found, "yes")
     assert row["value"] == pytest.approx(0.5)
     assert row["low"] < 0.5 < row["high"]
-    assert (row["n"], row["n_reference"], row["flags"]) == (100, 200, None)
+    assert (row["n"], row["n_reference"], row["flags"]) == (100, 200, "no_prompt_id")
 
 
 def test_the_raw_share_stands_beside_it() -> None:
@@ -134,12 +134,15 @@ def test_attributes_that_were_not_checked_are_passed_over() -> None:
 
 def test_few_checks_of_a_value_are_flagged() -> None:
     few = checked({("yes", "yes"): 90, ("yes", "no"): 10, ("no", "no"): 9})
-    assert only(corrected_share(labelled({"yes": 15, "no": 15}), few), "yes")["flags"] == "few_checked"
+    assert (
+        only(corrected_share(labelled({"yes": 15, "no": 15}), few), "yes")["flags"]
+        == "no_prompt_id,few_checked"
+    )
 
 
 def test_images_of_several_prompts_widen_the_interval() -> None:
     labels = labelled({"yes": 20, "no": 20})
-    prompts = pl.when(pl.col("value") == "yes").then(pl.lit("p")).otherwise(pl.lit("q"))
+    prompts = pl.concat_str("value", pl.int_range(pl.len()) % 2)
     row, plain = (
         only(corrected_share(x, TWO), "yes") for x in (labels.with_columns(prompt_id=prompts), labels)
     )

@@ -44,7 +44,7 @@ def test_one_image_gives_a_wide_interval_and_a_flag(make_labels) -> None:
     row = share(make_labels({("m", "car", "women"): {"pink": 1}})).row(0, named=True)
     assert row["value"] == 1.0
     assert row["low"] == pytest.approx(0.2065, abs=1e-4)
-    assert row["flags"] == "small_n"
+    assert row["flags"] == "no_prompt_id,small_n"
 
 
 def test_of_restricts_the_denominator(make_labels) -> None:

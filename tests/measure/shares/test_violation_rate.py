@@ -128,7 +128,7 @@ def test_nothing_known_gives_no_rate() -> None:
 
 def test_images_of_several_prompts_widen_the_interval() -> None:
     labels = pictures(("yes", "no", 10), ("no", "no", 10))
-    half = pl.when(pl.col("image_id").str.starts_with("base0")).then(pl.lit("p")).otherwise(pl.lit("q"))
+    half = pl.concat_str(pl.col("image_id").str.head(5), pl.col("image_id").str.tail(1).cast(pl.Int64) % 2)
     row, plain = (only(violation_rate(x)) for x in (labels.with_columns(prompt_id=half), labels))
     assert row["high"] - row["low"] > plain["high"] - plain["low"]
     assert row["flags"] == "clustered"

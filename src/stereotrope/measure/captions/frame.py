@@ -13,7 +13,8 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
 from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
-from stereotrope.stats import Resample, clusters, normal_quantile
+from stereotrope.measure.units import Claim, prompt_codes, units_of
+from stereotrope.stats import Resample, normal_quantile
 from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, factors_of
 
 BY = ("generator", "prompt")
@@ -35,9 +36,14 @@ class Captions:
     frame: pl.DataFrame
     excluded: Mapping[str, int]
     resample: Resample
-    clustered: bool
+    claim: Claim
     definition: str
     level: float
+
+    @property
+    def clustered(self) -> bool:
+        """Whether prompts are its units, and some has several captions."""
+        return self.claim.clustered
 
     @property
     def n(self) -> int:
@@ -220,10 +226,9 @@ def caption_cells(
     cells = []
     for stream, (key, part) in enumerate(parts.items()):
         kept = part.filter(pl.col("excluded").is_null())
-        prompts = kept["prompt_id"].to_numpy() if "prompt_id" in kept.columns else None
-        resample = Resample(clusters(prompts, kept.height), n_bootstrap, seed, stream)
+        claim, (units,) = units_of(prompt_codes(kept))
+        resample = Resample(units, n_bootstrap, seed, stream)
         reasons = Counter(part["excluded"].drop_nulls().to_list())
-        several = resample.n_units < kept.height
         place = dict(zip(factors, key, strict=True))
-        cells.append(Captions(place, kept, reasons, resample, several, definition, level))
+        cells.append(Captions(place, kept, reasons, resample, claim, definition, level))
     return cells

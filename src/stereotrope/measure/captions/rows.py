@@ -109,7 +109,7 @@ def base_row(
         "level": cell.level,
         "n": entered,
         "excluded": Counter(cell.excluded) + Counter(left_out or {}),
-        "flags": {"small_n": entered < SMALL_N, "clustered": cell.clustered},
+        "flags": {"small_n": entered < SMALL_N, **cell.claim.flags},
         **columns,
     }
 

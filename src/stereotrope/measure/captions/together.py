@@ -23,6 +23,7 @@ from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.captions.terms import OTHER_SCRIPT, car, cas, gmr, hallucination, iemr
 from stereotrope.measure.captions.words import readable
 from stereotrope.measure.tidy import estimate_frame, reason_given, to_polars
+from stereotrope.measure.units import claim_of
 from stereotrope.stats import Resample
 from stereotrope.tables import CAPTION
 
@@ -115,7 +116,7 @@ def _without_captions(
     spelled = {_folded(cell.key[prompt]): cell.key[prompt] for cell in cells}
     models = {tuple(cell.key.values())[:-1]: cell.key for cell in cells}
     there = {(tuple(cell.key.values())[:-1], _folded(cell.key[prompt])) for cell in cells}
-    nothing: dict[str, Any] = {"frame": cells[0].frame.clear(), "excluded": {}, "clustered": False}
+    nothing: dict[str, Any] = {"frame": cells[0].frame.clear(), "excluded": {}, "claim": claim_of()}
     resample = Resample(np.zeros(0, np.int64), 0)
     return [
         replace(cells[0], key={**key, prompt: spelled.get(name, plan.name)}, resample=resample, **nothing)

@@ -191,7 +191,7 @@ def _share_of_cells(
 
 
 def _dominant_row(cell: Cell, *, min_n: int, level: float) -> dict[str, Any]:
-    clustered = len(cell.prompts) > 1
+    clustered = cell.claim.clustered
     row = {
         "measure": "dominant_share",
         "attribute": cell.attribute,
@@ -206,10 +206,10 @@ def _dominant_row(cell: Cell, *, min_n: int, level: float) -> dict[str, Any]:
     flags = {
         "deterministic": len(cell.seen) == 1 and cell.n >= min_n,
         "tie": [cell.count(v) for v in cell.seen].count(cell.count(value)) > 1,
-        "clustered": clustered,
-        "small_n": cell.n < SMALL_N,
+        **cell.flags,
     }
-    return {**row, "category": value, "value": share, "low": float(low), "high": float(high), "flags": flags}
+    ends = {"low": float(low), "high": float(high), "holds_for": cell.claim.holds_for}
+    return {**row, "category": value, "value": share, **ends, "flags": flags}
 
 
 @register(

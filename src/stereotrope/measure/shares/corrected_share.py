@@ -194,7 +194,7 @@ def _rows(
         if cell.n:
             low, high = wilson(*cell.effective(category, level=level), level=level)
             raw |= {"value": cell.count(category) / cell.n, "low": float(low), "high": float(high)}
-            yield {**raw, "flags": cell.flags, "method": "Wilson"}
+            yield {**raw, "flags": cell.flags, "holds_for": cell.claim.holds_for, "method": "Wilson"}
         else:
             yield {**raw, "undefined": NO_LABEL}
 
@@ -223,6 +223,7 @@ def _corrected(
             # The nearest shares may lie a little outside what single draws reach.
             "low": min(low, share),
             "high": max(high, share),
+            "holds_for": cell.claim.holds_for,
             "flags": flags,
             "method": method,
         }

@@ -65,8 +65,9 @@ def share(
 
     Notes
     -----
-    A cell that spans several prompts has fewer independent images than images: its interval is Wilson's
-    at the effective number (:func:`stereotrope.stats.effective_counts`), flagged ``clustered``.
+    Where a cell spans four prompts or more, its interval holds for ``prompts like these``: it is Wilson's at
+    the effective number (:func:`stereotrope.stats.effective_counts`), flagged ``clustered``. Over fewer it
+    holds for ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot tell (``no_prompt_id``).
 
     References
     ----------
@@ -106,7 +107,7 @@ def _shares(
         each = 1 - (1 - level) / len(listed) if simultaneous else level
         kind = f"Goodman, simultaneous over {len(listed)} categories" if simultaneous else "Wilson"
         ks, ns = zip(*(cell.effective(category, level=each) for category in listed), strict=True)
-        prompts = len(cell.prompts)
+        many = f"; effective n {{:.1f}} over {len(cell.prompts)} prompts" if cell.claim.clustered else ""
         for category, n, low, high in zip(listed, ns, *wilson(ks, ns, level=each), strict=True):
             rows.append(
                 {
@@ -117,9 +118,10 @@ def _shares(
                     "denominator": cell.n,
                     "low": float(low),
                     "high": float(high),
+                    "holds_for": cell.claim.holds_for,
                     **bound_columns(category, cell),
                     "flags": cell.flags,
-                    "method": f"{kind}; effective n {n:.1f} over {prompts} prompts" if prompts > 1 else kind,
+                    "method": kind + many.format(n),
                 }
             )
     return estimate_frame(rows, factors=by)

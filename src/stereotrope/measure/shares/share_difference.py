@@ -25,6 +25,7 @@ from stereotrope.measure.contract import register
 from stereotrope.measure.named import named_values
 from stereotrope.measure.shares.share import share
 from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.units import claim_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_test
 
 _EFFECTIVE = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
@@ -86,8 +87,9 @@ def share_difference(
     Notes
     -----
     ``p_value`` is Fisher's exact test, two-sided: valid at any n, and conservative at 20 against 20.
-    Where a side spans several prompts, images are not independent; interval and p then use effective
-    numbers (p from a pooled score test on Student's t), flagged ``clustered``.
+    Where both sides span four prompts or more, both hold for ``prompts like these``: interval and p then use
+    effective numbers (p from a pooled score test on Student's t), flagged ``clustered``. Else they hold for
+    ``these prompts`` alone. A frame without the column ``prompt_id`` cannot tell (``no_prompt_id``).
 
     References
     ----------
@@ -128,7 +130,7 @@ def share_difference(
             "sides": None if name == baseline else PAIR,
             "level": level,
             "n_reference": reference.n if reference else 0,
-            "method": _EFFECTIVE if _is_clustered(cell, reference) else "Newcombe; p: Fisher exact",
+            "method": "Newcombe; p: Fisher exact",
             "source": _SOURCE,
         }
         why = meant.why_not(cell.attribute, shared) or meant.why_not(cell.attribute, {**shared, group: name})
@@ -167,22 +169,21 @@ def _comparisons(
                 yield first, second, second.key[-1]
 
 
-def _is_clustered(cell: Cell, reference: Cell | None) -> bool:
-    both = (cell, reference)
-    return all(side and side.n for side in both) and any(len(side.prompts) > 1 for side in both if side)
-
-
 def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, level: float) -> _Tested:
     """Set the difference into its row."""
-    both, clustered = (cell, reference), _is_clustered(cell, reference)
+    both, claim = (cell, reference), claim_of(cell.prompts, reference.prompts)
     k, n, j, m = counts = [number for side in both for number in (side.count(category), side.n)]
-    flags = {"clustered": clustered, "small_n": min(n, m) < SMALL_N}
+    flags = {**claim.flags, "small_n": min(n, m) < SMALL_N}
     row |= {"numerator": k, "denominator": n, "numerator_reference": j}
     row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": flags}
-    effective, p = [x for side in both for x in side.effective(category, level=level)], None
-    if clustered:
+    row["holds_for"] = claim.holds_for
+    effective = [x for side in both for x in side.effective(category, level=level, claim=claim)]
+    p = None
+    if claim.clustered:
+        row["method"] = _EFFECTIVE
         freedom = sum(len(side.prompts) - 1 for side in both)
-        p = score_test(*(x for side in both for x in side.effective(category, level=None)), freedom=freedom)
+        by_side = [side.effective(category, level=None, claim=claim) for side in both]
+        p = score_test(*by_side[0], *by_side[1], freedom=freedom)
     return row, counts, effective, p
 
 

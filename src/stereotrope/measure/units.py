@@ -1,0 +1,102 @@
+"""What counts as independent, and of what a number therefore speaks: the one place that decides it.
+
+Pictures of one prompt are alike. Over enough prompts these are a sample of all that might have been asked,
+and a number speaks of prompts like these; below that pictures are the sample, of these prompts alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+FEWEST_PROMPTS = 4
+"""Prompts that each side spans where a number speaks of prompts like these: from three or fewer it cannot be
+seen how prompts differ."""
+
+THESE_PROMPTS = "these prompts"
+LIKE_THESE = "prompts like these"
+
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What interval and p of a cell, or of a comparison, rest on.
+
+    prompts: Whether prompts are the units; else pictures are.
+    repeated: Whether any prompt has several pictures.
+    known: Whether the frame says of every picture which prompt it is of.
+    """
+
+    prompts: bool
+    repeated: bool
+    known: bool
+
+    @property
+    def clustered(self) -> bool:
+        """Whether pictures are not independent: prompts are the units, and some has several pictures."""
+        return self.prompts and self.repeated
+
+    @property
+    def holds_for(self) -> str:
+        """The column ``holds_for`` of an estimate with interval or p."""
+        return LIKE_THESE if self.prompts else THESE_PROMPTS
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """What to mind: ``clustered``, and ``no_prompt_id`` where the frame cannot tell."""
+        return {"clustered": self.clustered, "no_prompt_id": not self.known}
+
+
+def claim_of(*sides: Mapping[Any, int]) -> Claim:
+    """Decide what the units are of one cell, or of the sides of a comparison.
+
+    sides: Prompt → pictures of it, None of the prompt that is not known.
+    Returns: Prompts are the units where every side spans at least :data:`FEWEST_PROMPTS` known ones.
+
+    >>> many, few = dict.fromkeys("abcd", 5), {"a": 20}
+    >>> claim_of(many, many).holds_for, claim_of(many, few).holds_for
+    ('prompts like these', 'these prompts')
+    """
+    numbers = [len(side) - (None in side) for side in sides]
+    return Claim(
+        prompts=bool(numbers) and min(numbers) >= FEWEST_PROMPTS,
+        repeated=any(n > 1 for side in sides for n in side.values()),
+        known=not any(side.get(None) for side in sides),
+    )
+
+
+def units_of(*sides: ArrayLike) -> tuple[Claim, list[_Ints]]:
+    """Decide what the units are, and number them.
+
+    sides: Prompt of each picture of a side as a number, below 0 where it is not known (:func:`prompt_codes`).
+    Returns claim, units: Of each side the unit of each picture, numbers from 0 over all sides. A prompt that
+        two sides have has one number; pictures whose prompt is not known are of one.
+
+    >>> units_of([0, 0, 1, 2, 3])[1][0].tolist(), units_of([0, 0, 1])[1][0].tolist()
+    ([0, 0, 1, 2, 3], [0, 1, 2])
+    """
+    given = [np.maximum(np.asarray(side, np.int64), -1) for side in sides]
+    ends = np.cumsum([0, *map(len, given)])
+    claim = claim_of(*map(_counted, given))
+    codes = np.arange(ends[-1])
+    if claim.prompts:
+        codes = np.unique(np.concatenate(given), return_inverse=True)[1].astype(np.int64)
+    return claim, [codes[start:end] for start, end in pairwise(ends)]
+
+
+def prompt_codes(frame: pl.DataFrame) -> _Ints:
+    """Prompt of each row as a number, −1 where ``prompt_id`` is null or the frame has no such column."""
+    if "prompt_id" not in frame.columns:
+        return np.full(frame.height, -1, np.int64)
+    ranks = frame["prompt_id"].rank("dense").cast(pl.Int64) - 1
+    return ranks.fill_null(-1).to_numpy()
+
+
+def _counted(codes: _Ints) -> dict[int | None, int]:
+    found, counts = np.unique(codes, return_counts=True)
+    return {None if code < 0 else code: n for code, n in zip(found.tolist(), counts.tolist(), strict=True)}
