@@ -16,10 +16,12 @@ import stereotrope as st
 from stereotrope.testing import Loopback
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = Path(__file__).parent / "runs"
-TABLES = ("prompts", "images", "labels", "estimates", "findings")
+NUMBERS = Path(__file__).parent / "numbers"
+"""Estimates and findings of each audit, as they are today."""
+FORMAT_1 = Path(__file__).parent / "format_1"
+"""Runs that an earlier version wrote; nothing writes them again."""
 OURS = ("demo", "judges")
-"""Audits whose pictures and labels are made here: all their tables are kept, of the others the estimates."""
+"""Audits whose pictures and labels are made here: these are the same as in a run of format 1."""
 
 CAPTIONS = """\
 suite: biasbench
@@ -56,7 +58,7 @@ annotators: [blank, duplicates, colour]
 permutations: 99
 resamples: 100
 """
-"""Of the run that is kept with its ledger and its pictures."""
+"""Of the run of format 1 that is kept with its ledger and its pictures."""
 
 
 def demo(folder: Path, data: Path) -> st.Run:

@@ -3,8 +3,8 @@
 import shutil
 
 import pytest
-from tests.golden.audits import AUDITS, KEPT, OURS, WHOLE
-from tests.golden.compare import assert_alike, assert_as_kept
+from tests.golden.audits import AUDITS, FORMAT_1, OURS, WHOLE
+from tests.golden.compare import assert_as_kept, assert_same_rows
 
 import stereotrope as st
 from stereotrope.audit.work import Silent
@@ -22,7 +22,7 @@ def test_the_demo_says_what_it_said_before(tmp_path, shared):
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_run_of_format_1_is_opened(name):
-    run = st.open(KEPT / name)
+    run = st.open(FORMAT_1 / name)
     assert run.info["format_version"] == 1
     assert run.labels.height
     assert run.estimates["value"].is_null().equals(run.estimates["undefined"].is_not_null())
@@ -40,10 +40,10 @@ class Stages(Silent):
 
 def test_a_run_of_format_1_goes_on_and_does_nothing_twice(tmp_path):
     folder = tmp_path / "run"
-    shutil.copytree(KEPT / "whole", folder)
-    before = st.open(KEPT / "whole")
+    shutil.copytree(FORMAT_1 / "whole", folder)
+    before = st.open(FORMAT_1 / "whole")
     measured = st.Audit.from_run(folder).measure(folder)
-    assert_alike(measured.estimates, before.estimates)
+    assert_same_rows(measured.estimates, before.estimates)
     assert measured.info["format_version"] == 2
     seen = Stages()
     again = st.Audit.from_text(WHOLE, base=tmp_path).run(folder, watcher=seen)
