@@ -319,10 +319,10 @@ def test_models_are_compared_with_one_of_them(tmp_path, asked):
     assert rows.select("generator", "object", "reference", "value", "n", "n_reference").rows() == [
         (model, thing, "m", {"k": 0.5, "z": 0.0}[model], 20, 20) for model in "kz" for thing in ("car", "cup")
     ]
-    told = run.findings["sentence"].to_list()
+    told = run.findings.filter(list="difference")["sentence"].to_list()
     assert len(told) == 2
     assert told[0].startswith("In 15 of 20 pictures with generator “k” the colour of the car is “pink”")
-    assert "; with generator “m” it is in 5 of 20 " in told[0]
+    assert "; with generator “m” it is in 5 of 20, " in told[0]
 
 
 def test_a_model_to_compare_with_that_is_not_there_is_told_before_the_run(tmp_path):

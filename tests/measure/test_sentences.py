@@ -9,7 +9,9 @@ SCOPE = {"generator": "m1", "object": "car", "group": "women"}
 
 
 def test_a_share_is_told_with_counts_interval_and_baseline() -> None:
-    text = OBJECTS.share("product_colour", SCOPE, "pink", (20, 20), (2, 20), level=0.95)
+    text = OBJECTS.share(
+        "product_colour", SCOPE, "pink", ((20, 20), (2, 20)), ends=(" [0.84–1.00]", " [0.03–0.30]")
+    )
     assert text == (
         "m1: in 20 of 20 pictures for women the product colour of the car is “pink” [0.84–1.00]; "
         "in the baseline it is in 2 of 20 [0.03–0.30]."
@@ -19,11 +21,11 @@ def test_a_share_is_told_with_counts_interval_and_baseline() -> None:
 def test_a_person_is_perceived_and_other_factors_are_named() -> None:
     wording = Wording("condition", "plain", ["condition", "occupation"])
     text = wording.share(
-        "gender", {"occupation": "ceo", "condition": "diverse"}, "female", (3, 10), (0, 10), level=0.95
+        "gender", {"occupation": "ceo", "condition": "diverse"}, "female", ((3, 10), (0, 10))
     )
     assert text == (
-        "In 3 of 10 pictures with condition “diverse” (occupation “ceo”) the gender is perceived as “female” "
-        "[0.11–0.60]; with condition “plain” it is in 0 of 10 [0.00–0.28]."
+        "In 3 of 10 pictures with condition “diverse” (occupation “ceo”) the gender is perceived as “female”"
+        "; with condition “plain” it is in 0 of 10."
     )
 
 
@@ -33,13 +35,13 @@ def test_the_reference_says_what_it_shares_with_the_condition() -> None:
     beside = {"phrasing": None, "mitigation": "avoid", "annotator": "a"}
     assert wording.compared(scope, beside) == "in the baseline (no phrasing, same mitigation)"
     assert wording.compared(scope, {"mitigation": "other"}) == "in the baseline"
-    text = wording.refusal(scope, (5, 10), (1, 10), level=0.95, beside=beside, tail="")
+    text = wording.refusal(scope, (5, 10), (1, 10), beside)
     assert "; in the baseline (no phrasing, same mitigation) 1 of 10" in text
 
 
 def test_without_a_comparison_only_the_condition_is_told() -> None:
-    text = Wording(None, None, []).share("text_presence", {}, "present", (5, 5), (0, 0), level=0.95)
-    assert text == "In 5 of 5 pictures the text presence is “present” [0.57–1.00]."
+    text = Wording(None, None, []).share("text_presence", {}, "present", ((5, 5), (0, 0)), tail=": all alike")
+    assert text == "In 5 of 5 pictures the text presence is “present”: all alike."
 
 
 @pytest.mark.parametrize(
