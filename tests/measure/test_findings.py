@@ -158,7 +158,7 @@ def test_annotators_that_disagree_with_the_reference_are_named(make_labels) -> N
     labels = make_labels({("m", "car", "base"): {"x": 20}})
     truth = labels.select("image_id", "attribute", value=pl.Series(["x"] * 10 + ["y"] * 10))
     said = stacked(*(labels.with_columns(annotator=pl.lit(name)) for name in ("a", "b")))
-    table = agreement(said, truth, by=("attribute", "annotator"), n_bootstrap=20)
+    table = agreement(said, truth, by=("attribute", "annotator"))
     told = findings(table, said)["sentence"].to_list()
     assert [sentence.split(" agree with ")[0] for sentence in told] == [
         "The labels of the product colour by the annotator “a”",
@@ -487,7 +487,7 @@ def test_an_annotator_that_failed_its_check_does_not_lead(strong_and_weak, how: 
         flipped = pl.col("value").replace({"x": "y", "y": "x"})
         wrong = pl.when(pl.col("attribute") == "shape").then(flipped).otherwise("value")
         known = labels.select("image_id", "attribute", value=wrong)
-        table = stacked(table, agreement(labels, known, by=("attribute", "annotator"), n_bootstrap=20))
+        table = stacked(table, agreement(labels, known, by=("attribute", "annotator")))
     first, last = first_and_last(findings(table, labels, failed=failed))
     assert ("of the car" in first) == (how in ("card of another attribute", "card of all"))
     assert last.endswith("; the annotator failed a check of it.") == (how != "card of another attribute")

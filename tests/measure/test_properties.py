@@ -60,6 +60,19 @@ def reference(labels: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def raters(labels: pl.DataFrame) -> pl.DataFrame:
+    """The annotator beside the second one."""
+    named = {name: pl.lit(name).alias("annotator") for name in ("one", "two")}
+    both = reference(labels).rename({"value": "second"})
+    second = labels.join(both, on=["image_id", "attribute"], maintain_order="left")
+    return pl.concat(
+        [
+            labels.with_columns(named["one"]),
+            second.with_columns(named["two"], value=pl.col("second")).drop("second"),
+        ]
+    )
+
+
 def claims(labels: pl.DataFrame) -> pl.DataFrame:
     """A text in every image that names one value of each attribute."""
     named = pl.col("attribute").replace_strict({"product_colour": "pink", "gender": "female"})
@@ -145,7 +158,13 @@ CHECKED = pl.DataFrame(
 
 
 MEASURES: dict[str, Measure] = {
-    "agreement": lambda x: measure.agreement(x, reference(x), by=("attribute", "generator"), n_bootstrap=40),
+    "agreement": lambda x: pl.concat(
+        [
+            measure.agreement(x, reference(x), by=("attribute", "generator")),
+            measure.agreement(raters(x), by=("attribute", "generator")),
+        ],
+        how="diagonal",
+    ),
     "average": lambda x: measure.average(
         measure.share(x, value="pink", attribute="product_colour", by=SCOPE)
     ),

@@ -1,6 +1,15 @@
 """Statistics on plain arrays: numpy and scipy only. Undefined is NaN."""
 
-from stereotrope.stats.agreement import cohen_kappa, pearson, spearman
+from stereotrope.stats.agreement import (
+    agreement_interval,
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    pearson,
+    rater_agreement,
+    spearman,
+)
 from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.clusters import cluster_bootstrap_mean, effective_counts, score_test
 from stereotrope.stats.counts import pairwise_js
@@ -50,6 +59,7 @@ from stereotrope.stats.vendi import (
 __all__ = [
     "Resample",
     "ScoreOfSums",
+    "agreement_interval",
     "any_order_weights",
     "axis_orders",
     "benjamini_hochberg",
@@ -66,12 +76,15 @@ __all__ = [
     "expected_tie",
     "fisher_exact",
     "fisher_z",
+    "fleiss_kappa",
     "greatest_js",
     "greatest_shift",
+    "gwet_ac1",
     "holm",
     "is_invertible",
     "jackknife_interval",
     "js_divergence",
+    "krippendorff_alpha",
     "mean_ranks",
     "newcombe",
     "normal_interval",
@@ -85,6 +98,7 @@ __all__ = [
     "radar_weights",
     "rank_agreement",
     "rarefied_entropy",
+    "rater_agreement",
     "reachable",
     "relative_change",
     "resampled_counts",

@@ -1,20 +1,28 @@
 """Two looks at the same images: how often their labels are a hit, and how far annotators agree."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from stereotrope.errors import UsageError
-from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.contract import REGISTRY, MeasureCall, register
+from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.options import shorten
+from stereotrope.measure.cells import SMALL_N, as_names
+from stereotrope.measure.contract import REGISTRY, Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.join import NOT_LABELLED
-from stereotrope.measure.setting import RunTables
-from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels
-from stereotrope.stats import cohen_kappa, wilson
+from stereotrope.measure.setting import MeasureSetting, RunTables
+from stereotrope.measure.shares.raters import between_raters, left_out_of
+from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
+from stereotrope.measure.units import Claim, prompt_codes, units_of
+from stereotrope.stats import agreement_interval, cohen_kappa, effective_counts, wilson
+from stereotrope.tables import QUALITY_ATTRIBUTES
 
 NO_PAIR = "no image with a usable label from both"
+_BOTH_ONE = "both gave one value throughout"
 PAIRED = ("image_id", "attribute")
 
 
@@ -59,16 +67,20 @@ def hit_rates(
     level: float,
     undefined: str,
     further: Callable[[dict[str, Any], pl.DataFrame], list[dict[str, Any]]] = lambda row, entered: [],
+    *,
+    prompts: bool = False,
 ) -> pl.DataFrame:
-    """Estimates of rates: of the pictures of a cell without a ``reason`` those hit.
+    """Estimates of rates: of the pictures of a cell without a ``reason`` those hit, with Wilson's interval.
 
     hits: Definition → what is a hit by it.
     further: More rows, from the row of a rate and what entered it.
+    prompts: Whether prompts can be the units, as :func:`~stereotrope.measure.units.units_of` decides: not of
+        checks, which speak of the very pictures that were made for them.
     """
     rows = []
     for key, part in judged.group_by(["attribute", *factors], maintain_order=True):
         entered = part.filter(pl.col("reason").is_null())
-        n = entered.height
+        n, (claim, units) = entered.height, _units(entered, prompts)
         for definition, hit in hits.items():
             row = {
                 "measure": measure,
@@ -77,18 +89,30 @@ def hit_rates(
                 "level": level,
                 "n": n,
                 "excluded": dict(part["reason"].drop_nulls().value_counts().iter_rows()),
-                "flags": {"small_n": n < SMALL_N},
+                "flags": {**claim.flags, "small_n": n < SMALL_N},
                 "method": "Wilson",
                 "source": REGISTRY[measure].source,
             }
             if n:
-                k = entered.select(hit.sum()).item()
-                low, high = wilson(k, n, level=level)
-                row |= {"value": k / n, "low": float(low), "high": float(high)}
+                given = entered.select(hit.fill_null(False)).to_series().to_numpy()
+                counts = float(given.sum()), float(n)
+                if claim.clustered:
+                    counts = effective_counts(np.bincount(units, given), np.bincount(units), level=level)
+                    row["method"] = f"Wilson; effective n {counts[1]:.1f} over {units.max() + 1} prompts"
+                low, high = map(float, wilson(*counts, level=level))
+                row |= {"value": given.mean(), "low": low, "high": high, "holds_for": claim.holds_for}
             else:
                 row["undefined"] = undefined
             rows += [row, *further(row, entered)]
     return estimate_frame(rows, factors=factors)
+
+
+def _units(entered: pl.DataFrame, prompts: bool) -> tuple[Claim, NDArray[np.int64]]:
+    """What the units of a rate are, and their numbers."""
+    if not prompts:
+        return Claim(prompts=False, repeated=False, known=True), np.arange(entered.height)
+    claim, (units,) = units_of(prompt_codes(entered))
+    return claim, units
 
 
 def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
@@ -97,68 +121,113 @@ def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame
         return None
     labels = tables.every_look.join(tables.reference, on="attribute", how="semi", maintain_order="left")
     known = tables.reference.join(labels, on=PAIRED, how="semi", maintain_order="left")
-    return agreement(
-        labels,
-        known,
-        by=("attribute", "annotator"),
-        level=tables.level,
-        n_bootstrap=tables.n_bootstrap,
-        seed=tables.seed,
-    )
+    return _with(known, labels, ("annotator",), tables.level, prompts=False)
+
+
+def _called(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls) -> MeasureCall:
+    """The call of an audit: over the whole design, unless the file says by what."""
+    if not setting.discovers:
+        _require_two(given.get("reference"), setting)
+    given = {**given, "by": given.get("by") or ["attribute"]}
+    return info.frame.call(info, given, setting, calls)
+
+
+def _require_two(reference: Any, setting: MeasureSetting) -> None:
+    """Refuse an audit in which no attribute is labelled twice, or not by the reference."""
+    raters = {a.name: set(a.attributes) - set(QUALITY_ATTRIBUTES) for a in setting.annotators}
+    if reference is not None and reference not in raters:
+        hint = did_you_mean(str(reference), raters, otherwise=f"there is: {', '.join(raters) or 'none'}")
+        raise UsageError(f"reference must be the name of an annotator, found {shorten(reference)}; {hint}")
+    pairs = [(a, b) for a, b in itertools.combinations(raters, 2) if raters[a] & raters[b]]
+    if not any(reference in (None, *pair) for pair in pairs):
+        beside = "" if reference is None else f" beside {shorten(reference)}"
+        raise UsageError(
+            f"no attribute is labelled by another annotator{beside}; add one that labels it too, for example "
+            "`{labels: human.csv, name: rater-1}`"
+        )
 
 
 @register(
     bounds=(-1.0, 1.0),
-    direction="1: full agreement; κ 0: no more than chance",
-    source="Cohen 1960; Wilson 1927",
-    own_bounds={"accuracy": (0.0, 1.0)},
+    direction="1: full agreement; κ, α and AC1 0: no more than chance",
+    source="Cohen 1960; Krippendorff 2011; Fleiss 1971; Gwet 2008",
+    own_bounds={"accuracy": (0.0, 1.0), "observed": (0.0, 1.0)},
+    call=_called,
     unasked=_with_reference,
 )
 def agreement(
     labels: Any,
-    reference: Any,
+    reference: Any = None,
     *,
+    attribute: str | Sequence[str] | None = None,
     by: Sequence[str] = ("attribute",),
+    ordinal: Mapping[str, Sequence[str]] | None = None,
+    taxonomy: Mapping[str, Sequence[str]] | None = None,
     level: float = 0.95,
-    n_bootstrap: int = 2_000,
-    seed: int = 0,
 ) -> pl.DataFrame:
-    """Accuracy and Cohen's κ of an annotator against a reference.
+    r"""How far annotators agree, with a reference or with each other.
 
     Formula
     -------
-    Accuracy :math:`p_o` = share of images on which both give the same value;
-    :math:`κ = (p_o - p_e)/(1 - p_e)` with :math:`p_e = Σ_v p_{v·}p_{·v}`.
+    With a reference: accuracy :math:`p_o` = share of images on which both give the same value;
+    :math:`κ = (p_o - p_e)/(1 - p_e)` with :math:`p_e = Σ_v p_{v·}p_{·v}`. Of all annotators, :math:`n_{uc}`
+    of whose :math:`n_u` labels of image ``u`` are ``c``: observed agreement :math:`p_a`, the mean over images
+    of :math:`Σ_c n_{uc}(n_{uc} - 1)/(n_u(n_u - 1))`; Krippendorff's :math:`α = 1 - D_o/D_e`
+    (:func:`stereotrope.stats.krippendorff_alpha`); Fleiss' κ and Gwet's AC1,
+    :math:`(p_a - p_e)/(1 - p_e)` with :math:`p_e = Σ_c π_c^2` and :math:`Σ_c π_c(1 - π_c)/(K - 1)`,
+    :math:`π_c` the mean over images of :math:`n_{uc}/n_u`.
 
     Parameters
     ----------
-    labels, reference
-        Tidy frames. ``reference`` needs only ``image_id, attribute, value``. Values must be written
-        alike on both sides: fold them first.
-    by, level, n_bootstrap, seed
-        ``attribute`` and, besides, factors of ``labels``; nominal coverage; resamples of images for κ;
-        seed of the resamples.
+    labels
+        Tidy frame; with the column ``annotator`` where there is no reference.
+    reference
+        A tidy frame of ``image_id, attribute, value``, or the name of an annotator in ``labels``, with whom
+        each other one is compared. None: all annotators of an attribute with each other.
+        Values must be written alike on both sides: fold them first.
+    attribute
+        One or several; all that two annotators label, when None.
+    by, level
+        ``attribute`` and, besides, factors of ``labels``; nominal coverage.
+    ordinal
+        Attribute → its values, ascending: α for values that are in order too.
+    taxonomy
+        Attribute → all values that could be given, on whose number AC1 depends; those seen, when None.
 
     Returns
     -------
     polars.DataFrame
-        Two rows a cell: ``definition`` ``accuracy`` (in [0, 1], Wilson's interval) and ``cohen_kappa``
-        (in [−1, 1], percentile bootstrap). ``n`` counts images with a usable label from both;
-        ``excluded`` says which side had none and why.
+        With a reference two rows a cell: ``definition`` ``accuracy`` (in [0, 1], Wilson's interval) and
+        ``cohen_kappa`` (in [−1, 1]). ``n`` counts images with a usable label from both; ``excluded`` says
+        which side had none and why. Where it is an annotator, ``contrast`` is ``annotator``.
+        Without one ``observed`` (in [0, 1]), ``krippendorff_alpha``, ``fleiss_kappa``, ``gwet_ac1`` and
+        ``krippendorff_alpha_ordinal``. ``n`` counts images with two usable labels or more, ``excluded``
+        others, by what their labels lack; ``n_categories`` is AC1's :math:`K`.
 
     Undefined
     ---------
-    ``no image with a usable label from both``; κ also where both gave one value throughout. Its
-    interval is null where no resample changes it (``no_variation``).
+    ``no image with a usable label from both``; ``no image with two usable labels``; κ and α where all gave
+    one value throughout; the ordinal α where a value is ``not in the order given``. The interval is null
+    where leaving out any unit changes nothing, as in full agreement (``no_variation``).
 
     Notes
     -----
     Accuracy counts against usable pairs only: an annotator that answers ``unclear`` on the hard images
-    looks better than it is. Read ``n_excluded``. κ falls with rare values at equal accuracy.
+    looks better than it is. Read ``n_excluded``. κ and α fall with rare values at equal accuracy; AC1 does
+    not.
+    Fleiss' κ is made for images with equally many labels; where these differ it is Gwet's generalisation.
+    Agreement is not truth: annotators can be wrong alike.
+
+    The interval of accuracy is Wilson's, others :func:`stereotrope.stats.agreement_interval`. Whole prompts
+    are their units where there are four or more, and they hold for prompts like these; of fewer prompts, or
+    where the frame has no ``prompt_id``, single images, and they speak of these prompts alone. So do those of
+    a calibration, which is of the very pictures that were drawn for it.
 
     References
     ----------
-    Cohen (1960), Educ. Psychol. Meas. 20, eq. 1; Wilson (1927), JASA 22.
+    Cohen (1960), Educ. Psychol. Meas. 20, eq. 1; Wilson (1927), JASA 22; Krippendorff (2011), Computing
+    Krippendorff's alpha-reliability; Fleiss (1971), Psychological Bulletin 76; Gwet (2008), Br. J. Math.
+    Stat. Psychol. 61.
 
     Examples
     --------
@@ -167,28 +236,37 @@ def agreement(
     >>> machine = human.with_columns(value=pl.Series(list("yyny")))
     >>> agreement(machine, human)["value"].to_list()
     [0.75, 0.5]
+    >>> two = [human.with_columns(annotator=pl.lit("h")), machine.with_columns(annotator=pl.lit("m"))]
+    >>> agreement(pl.concat(two)).select("definition", pl.col("value").round(3)).head(2).rows()
+    [('observed', 0.75), ('krippendorff_alpha', 0.533)]
     """
     factors = factors_beside(by, "agreement")
+    names = as_names(attribute, what="attribute") or None
+    if reference is None:
+        rows = between_raters(labels, factors, names, taxonomy or {}, ordinal or {}, level)
+        return estimate_frame(rows, factors=[name for name in factors if name != "annotator"])
+    if ordinal:
+        raise UsageError("agreement: ordinal is for annotators among each other; leave out reference, or it")
+    told: dict[str, Any] = {}
+    if isinstance(reference, str):
+        frame = to_polars(labels, needs=("annotator",))
+        told = {"contrast": "annotator", "reference": reference}
+        factors = tuple(dict.fromkeys([*factors, "annotator"]))
+        reference, labels = frame.filter(annotator=reference), frame.filter(pl.col("annotator") != reference)
+    if names is not None:
+        labels = to_polars(labels).filter(pl.col("attribute").is_in(list(names)))
+    rates = _with(reference, labels, factors, level, prompts=True)
+    return rates.with_columns(**{name: pl.lit(value) for name, value in told.items()})
 
-    def kappa(row: dict[str, Any], both: pl.DataFrame) -> list[dict[str, Any]]:
-        value, low, high = _kappa(both, level, n_bootstrap, seed)
-        known = value == value
-        return [
-            {
-                **row,
-                "definition": "cohen_kappa",
-                "value": value,
-                "low": low,
-                "high": high,
-                "undefined": None if known else row.get("undefined", "both gave one value throughout"),
-                "flags": {**row["flags"], "no_variation": known and low != low},
-                "method": f"percentile bootstrap of images, {n_bootstrap} resamples, seed {seed}",
-            }
-        ]
 
+def _with(
+    reference: Any, labels: Any, factors: Sequence[str], level: float, *, prompts: bool
+) -> pl.DataFrame:
+    """Accuracy and Cohen's κ."""
     pairs = _pairs(labels, reference, factors)
     same = {"accuracy": pl.col("value") == pl.col("reference_value")}
-    return hit_rates("agreement", pairs, same, factors, level, NO_PAIR, further=kappa)
+    kappa = partial(_kappa, level=level, prompts=prompts)
+    return hit_rates("agreement", pairs, same, factors, level, NO_PAIR, further=kappa, prompts=prompts)
 
 
 def confusion(labels: Any, reference: Any) -> pl.DataFrame:
@@ -235,18 +313,32 @@ def _pairs(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
     return paired.with_columns(reason=reason).sort("attribute", maintain_order=True)
 
 
-def _kappa(both: pl.DataFrame, level: float, n_bootstrap: int, seed: int) -> tuple[float, float, float]:
-    """κ and its interval, NaN where there is none."""
+def _kappa(row: dict[str, Any], both: pl.DataFrame, *, level: float, prompts: bool) -> list[dict[str, Any]]:
+    """The row of Cohen's κ, from that of the accuracy and the pairs."""
+    row = {**row, "definition": "cohen_kappa", "value": None, "low": None, "high": None, "method": None}
     values = sorted({*both["value"], *both["reference_value"]})
-    k, n = len(values), both.height
+    k = len(values)
     if k < 2:
-        return np.nan, np.nan, np.nan
+        return [{**row, "undefined": row.get("undefined", _BOTH_ONE)}]
     truth, given = (np.searchsorted(values, both[name].to_list()) for name in ("reference_value", "value"))
-    counts = np.bincount(truth * k + given, minlength=k * k)
-    drawn = np.random.default_rng(seed).multinomial(n, counts / n, size=n_bootstrap)
-    resampled = cohen_kappa(drawn.reshape(-1, k, k))
-    known = resampled[~np.isnan(resampled)]
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if known.size else (np.nan, np.nan)
-    if not high - low > 1e-12:
-        low = high = np.nan
-    return float(cohen_kappa(counts.reshape(k, k))), float(low), float(high)
+    pairs, patterns = np.unique(truth * k + given, return_inverse=True)
+
+    def score(counts: NDArray[np.float64]) -> Any:
+        table = np.zeros((*counts.shape[:-1], k * k))
+        table[..., pairs] = counts
+        return cohen_kappa(table.reshape(*counts.shape[:-1], k, k))
+
+    value = float(score(np.bincount(patterns).astype(np.float64)))
+    claim, units = _units(both, prompts)
+    low, high = agreement_interval(value, left_out_of(patterns, units, score), level=level)
+    return [
+        {
+            **row,
+            "value": value,
+            "low": max(low, -1.0) if low == low else None,
+            "high": high,
+            "holds_for": None if low != low else claim.holds_for,
+            "flags": {**row["flags"], "no_variation": low != low},
+            "method": "jackknife, on the scale of log(1 - κ)",
+        }
+    ]

@@ -1,0 +1,98 @@
+"""How far the annotators of an audit agree: `measures: [agreement]`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from stereotrope import Audit, measure
+from stereotrope.errors import AuditFileError
+
+RATERS = ("anna", "ben", "chen")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Six prompts of six pictures; anna says what was seen, ben and chen differ from her now and then."""
+    rows, names = [], [f"p{i}-{j}.png" for i in range(6) for j in range(6)]
+    for place, name in enumerate(names):
+        gender = "female" if place % 2 else "male"
+        ben = ("male" if gender == "female" else "female") if place % 7 == 0 else gender
+        chen = "" if place % 5 == 0 else ("unclear" if place % 11 == 0 else gender)
+        rows.append((name, f"job {name[1]}", gender, ben, chen))
+    for at, rater in enumerate(RATERS):
+        text = "\n".join(["file_name,occupation,gender", *(f"{r[0]},{r[1]},{r[2 + at]}" for r in rows)])
+        (tmp_path / f"{rater}.csv").write_text(text + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def audit(base: Path, measures: list[Any], raters: tuple[str, ...] = RATERS, **more: Any) -> Audit:
+    content = {
+        "generators": [{"labels": "anna.csv", "name": "m", "factors": ["occupation"]}],
+        "annotators": [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in raters],
+        "measures": measures,
+        "permutations": 99,
+        "resamples": 100,
+    }
+    return Audit.from_text(json.dumps(content | more), base=base)
+
+
+def test_annotators_of_an_audit_are_compared_with_each_other(study: Path) -> None:
+    run = audit(study, ["agreement"]).run(study / "run")
+    rows = run.estimates.filter(measure="agreement")
+    names = ["observed", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1"]
+    assert rows["definition"].to_list() == names
+    assert set(rows["n"]) == {36}
+    assert set(rows["holds_for"]) == {"prompts like these"}
+    assert rows["value"].is_between(0.5, 1, closed="none").all()
+    assert (rows["low"] < rows["value"]).all()
+    assert (rows["value"] < rows["high"]).all()
+    labels = run.labels.rename({"subject_id": "image_id"}).join(
+        run.images.select("image_id", "prompt_id"), on="image_id"
+    )
+    again = measure.agreement(labels)
+    assert again["value"].to_list() == pytest.approx(rows["value"].to_list())
+    assert again["high"].to_list() == pytest.approx(rows["high"].to_list())
+
+
+def test_annotators_of_an_audit_are_compared_with_a_reference(study: Path) -> None:
+    listed = [{"agreement": {"reference": "anna"}}, "agreement"]
+    run = audit(study, listed).run(study / "run")
+    rows = run.estimates.filter(measure="agreement", contrast="annotator", reference="anna")
+    ben = rows.filter(annotator="ben", definition="accuracy").row(0, named=True)
+    assert (ben["value"], ben["n"], ben["instrument"]) == (30 / 36, 36, "ben")
+    chen = rows.filter(annotator="chen", definition="accuracy").row(0, named=True)
+    assert (chen["value"], chen["n"]) == (1.0, 25)
+    assert json.loads(chen["excluded"]) == {"label: not labelled": 8, "label: unclear": 3}
+    assert run.estimates.filter(measure="agreement", definition="gwet_ac1").height == 1
+
+
+def test_values_in_order_have_an_alpha_of_their_own(study: Path) -> None:
+    listed = [{"agreement": {"attribute": "gender", "ordinal": {"gender": ["male", "female"]}}}]
+    rows = audit(study, listed).run(study / "run").estimates.filter(measure="agreement")
+    alphas = rows.filter(pl.col("definition").str.starts_with("krippendorff"))["value"]
+    # Of two values the order says nothing more.
+    assert alphas[0] == pytest.approx(alphas[1])
+
+
+@pytest.mark.parametrize(
+    ("listed", "raters", "told"),
+    [
+        ("agreement", ("anna",), "no attribute is labelled by another annotator; add one that labels it too"),
+        ({"agreement": {"reference": "ana"}}, RATERS, "must be the name of an annotator, found 'ana'.*anna"),
+        (
+            {"agreement": {"reference": "anna", "ordinal": {"gender": ["male", "female"]}}},
+            RATERS,
+            "ordinal is for annotators among each other",
+        ),
+        ({"agreement": {"ordinal": {"age": ["young", "old"]}}}, RATERS, "ordinal: no attribute 'age' is"),
+        ({"agreement": {"by": ["occupation"]}}, RATERS, "by must hold 'attribute'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(study: Path, listed: Any, raters: tuple[str, ...], told: str):
+    with pytest.raises(AuditFileError, match=f"measure 'agreement': .*{told}"):
+        audit(study, [listed], raters).run(study / "run")
