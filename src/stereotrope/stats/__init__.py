@@ -47,6 +47,7 @@ from stereotrope.stats.power import shift_power, smallest_shift
 from stereotrope.stats.ranks import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
+from stereotrope.stats.tails import js_tail
 from stereotrope.stats.vendi import (
     tfidf,
     vendi_left_out,
@@ -84,6 +85,7 @@ __all__ = [
     "is_invertible",
     "jackknife_interval",
     "js_divergence",
+    "js_tail",
     "krippendorff_alpha",
     "mean_ranks",
     "newcombe",

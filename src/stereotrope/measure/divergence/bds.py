@@ -68,9 +68,10 @@ def bds(
         For each cell and group one row with ``attribute`` = ``all`` and one an attribute. ``value`` is 0
         for equal distributions and greatest for disjoint ones. ``floor`` is what it reads at this n when the
         cue does nothing, ``adjusted`` is 0 there and 1 for disjoint distributions, negative by chance below
-        the floor. ``p_value`` is one-sided against exchangeable images; ``q_value`` is Benjamini–Hochberg
-        over the rows ``all``, and separately over the single attributes. ``n_excluded`` counts labels left
-        out on either side.
+        the floor. ``p_value`` is against exchangeable images, with nothing drawn where it is an attribute's,
+        and may be as small as it is; ``p_least`` the least that these counts allow. ``q_value`` is
+        Benjamini–Hochberg over the rows ``all``, and separately over the single attributes. ``n_excluded``
+        counts labels left out on either side.
 
     Undefined
     ---------
@@ -85,9 +86,19 @@ def bds(
     run on the scale of ``value`` (true 0 lies at ``floor``); under ``released`` of the score expected at this
     n. Where all images agree, or nearly all, its upper end is the greatest divergence that this is
     compatible with (:func:`stereotrope.stats.greatest_js`). ``low`` lies above ``floor`` only where the
-    permutation test agrees (p ≤ (1 − level)/2). Images are the unit of test and interval: where a cell's come
-    from several prompts, rows are flagged ``several_prompts``; name what tells these apart in ``within`` and
-    use :func:`stereotrope.measure.average`.
+    test agrees (p ≤ (1 − level)/2).
+
+    p of an attribute is Cauchy's combination of the exact mid-p of the divergence
+    (:func:`stereotrope.stats.js_tail`) and of the value that shifts most
+    (:func:`stereotrope.stats.greatest_shift`); that of ``all`` combines the shuffles of the mean, those of
+    the sum of squared positive z, which sees that few attributes differ, and the attributes' p. Of null
+    attributes 0.03 to 0.056 had p ≤ 0.05 (2 to 40 values, 12 to 100 images a side), and at most 1.1 α had
+    p ≤ α down to 1e-5; of null means of eight attributes 0.051. One of eight shifted by 0.5 at 20 images had
+    p ≤ 0.01 in 0.83 of cases, and ``all`` in 0.56; by shuffles of score and mean alone 0.76 and 0.15.
+
+    Images are the unit of test and interval: where a cell's come from several prompts, rows are flagged
+    ``several_prompts``; name what tells these apart in ``within`` and use
+    :func:`stereotrope.measure.average`.
 
     Values mistaken alike for every group make a divergence smaller and never make one; errors that differ
     between groups may do anything. The authors' scripts average in a missing combination as 0 and call the
@@ -96,7 +107,7 @@ def bds(
     References
     ----------
     SODA, eq. 1 (base versus demographic divergence); Lin (1991), eq. 4.1; permutation p of Phipson
-    and Smyth (2010), eq. 2.
+    and Smyth (2010), eq. 2; Liu and Xie (2020), eq. 1.
 
     Examples
     --------
@@ -107,8 +118,10 @@ def bds(
     ...     "generator": "m", "object": "car", "group": ["base"] * 20 + ["women"] * 20,
     ... })
     >>> row = bds(labels, n_permutations=999, n_bootstrap=500).row(0, named=True)
-    >>> row["group"], row["attribute"], round(row["value"], 3), round(row["floor"], 3), row["p_value"]
-    ('women', 'all', 0.656, 0.038, 0.001)
+    >>> row["group"], row["attribute"], round(row["value"], 3), round(row["floor"], 3)
+    ('women', 'all', 0.656, 0.038)
+    >>> f"{row['p_value']:.0e}"
+    '9e-08'
     """
     check_definition(definition, "bds")
     factors = factor_names(within, measure="bds", taken=(group,))

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
+from stereotrope.measure.divergence.chance import chance_of
 from stereotrope.measure.divergence.coded import CodedLabels, Codes, Ints
 from stereotrope.stats import (
     greatest_js,
     normal_interval,
     normal_quantile,
     pairwise_js,
-    permutation_p,
     resampled_js,
     shuffled_js,
     unanimous_js,
@@ -74,7 +74,8 @@ class Resampling:
         if self.n_bootstrap:
             parts.append(f"interval: smoothed normal bootstrap, {self.n_bootstrap} resamples of images")
         if self.n_permutations:
-            parts.append(f"p: {self.n_permutations} shuffles of whole images; q: Benjamini–Hochberg")
+            tests = "mid-p of JS and of the greatest shift, Cauchy's combination"
+            parts.append(f"p: {tests}; {self.n_permutations} shuffles of whole images; q: Benjamini–Hochberg")
         return "; ".join([*parts, f"seed {self.seed}"])
 
     def score(self, js: Floats) -> Floats:
@@ -170,11 +171,11 @@ def _scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, Any]]:
     """Numbers of the mean over attributes, then of each attribute."""
     js, floor_bits = pairwise_js(codes, group)
     value, floor = _led_by_mean(how.score(js)), _led_by_mean(floor_bits)
-    p = sd = low = high = np.full(len(value), np.nan)
+    p = least = sd = low = high = np.full(len(value), np.nan)
     if how.n_permutations:
         shuffled = shuffled_js(codes, group, n_shuffles=how.n_permutations, seed=how.seed)
         null = _led_by_mean(how.score(shuffled))
-        p, sd = permutation_p(value, null), _sd(null)
+        (p, least), sd = chance_of(codes, group, value, null), _sd(null)
         floor = _mean(null, axis=0) if how.distance else floor
     room = _room(floor, how)
     if how.n_bootstrap:
@@ -187,7 +188,7 @@ def _scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, Any]]:
         if not how.distance:
             reached = floor[1:] + room[1:] * _greatest(codes, group, how.level)
             high = np.minimum(high + _led_by_mean(np.fmax(reached - high[1:], 0.0)), how.maximum)
-        # No higher than the floor unless the exact test rejects at the same error.
+        # No higher than the floor unless the test rejects at the same error.
         low = np.where(p > (1.0 - how.level) / 2.0, np.minimum(low, floor), low)
     excess = value - floor
     numbers = {
@@ -195,6 +196,7 @@ def _scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, Any]]:
         "low": low,
         "high": high,
         "p_value": p,
+        "p_least": least,
         "floor": floor,
         "excess": excess,
         "z": np.divide(excess, sd, out=np.full_like(sd, np.nan), where=sd > _DEGENERATE),

@@ -1,0 +1,83 @@
+"""p-values of divergences: what shuffled images read, and exact tails where shuffles cannot go."""
+
+import numpy as np
+
+from stereotrope.measure.divergence.coded import Codes, Ints
+from stereotrope.stats import cauchy_combined, greatest_shift, js_tail, permutation_p
+from stereotrope.stats.arrays import Floats
+
+_TIE = 1e-12
+_ALL = 1 - 1e-9
+_SURE = 10
+"""Shuffles with the greatest score from which on it is taken for the greatest that there is."""
+
+
+def chance_of(codes: Codes, group: Ints, value: Floats, null: Floats) -> tuple[Floats, Floats]:
+    r"""Test that groups show values alike: p-values, and the least that the counts could have given.
+
+    An attribute: its divergence, and the value that shifts most between a group and the others, combined by
+    :func:`cauchy_combined`. Of two groups both tests are exact (:func:`js_tail`, :func:`greatest_shift`) and
+    mid-p; the divergence of more than two is tested by the shuffles. All attributes: the shuffles of their
+    mean, those of :math:`Σ_a \max(0, z_a)^2`, which sees that few attributes differ, and the tests of all
+    attributes, combined likewise.
+
+    codes, group: As in :func:`stereotrope.stats.shuffled_js`; every attribute is known of two groups.
+    value, null: Scores of the mean over attributes, then of each; and those of shuffles, shape (B, …).
+    Returns p, least: Of the mean, then of each attribute.
+    """
+    shuffled, floors = permutation_p(value, null), _least(null)
+    of_attributes = _of_attributes(codes, group, shuffled[1:], floors[1:])
+    of_mean = _combined(*of_attributes)
+    if of_attributes.shape[1] > 1:
+        seen, sparse = _sparse(value[1:], null[:, 1:])
+        of_shuffles = np.array([[shuffled[0], permutation_p(seen, sparse)], [floors[0], _least(sparse)]])
+        # The tests of all attributes are one of three.
+        of_mean = _combined(*np.column_stack([of_shuffles, of_mean]))
+    p, least = np.column_stack([of_mean, of_attributes])
+    return p, np.minimum(p, least)
+
+
+def _of_attributes(codes: Codes, group: Ints, p: Floats, least: Floats) -> Floats:
+    """p and least p of each attribute, shape (2, n_attributes)."""
+    n_values = int(codes.max(initial=0)) + 1
+    values = np.arange(n_values)[:, None, None]
+    counts = np.stack([(codes[group == g] == values).sum(axis=1).T for g in range(int(group.max()) + 1)])
+    others = counts.sum(axis=0) - counts
+    if len(counts) == 2:
+        p, least = _halved(js_tail(*counts))
+        counts, others = counts[:1], others[:1]
+    shifts = _halved(greatest_shift(counts.reshape(-1, n_values), others.reshape(-1, n_values)))
+    shift = _combined(*(x.reshape(len(counts), -1).T for x in shifts))
+    return _combined(*np.stack([(p, least), shift], axis=-1))
+
+
+def _halved(found: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+    """The mid-p of a test and the least that it can be: half of the least p, where there is another."""
+    _, mid_p, least = found
+    return mid_p, np.where(least < _ALL, least / 2, least)
+
+
+def _combined(p: Floats, least: Floats) -> Floats:
+    """Tests along the last axis as one, of p and of the least p; those that tell nothing are left out."""
+    able = least < _ALL
+    both = cauchy_combined(np.where(able, [p, least], np.nan))
+    return np.where(able.any(axis=-1), both, 1.0)
+
+
+def _sparse(value: Floats, null: Floats) -> tuple[Floats, Floats]:
+    """Sum of the squared positive z of attributes, of the images as they are and of their shuffles."""
+    known = ~np.isnan(null)
+    n = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, null, 0.0).sum(axis=0) / n
+    sd = np.sqrt(np.where(known, (null - mean) ** 2, 0.0).sum(axis=0) / n)
+    by = np.where(sd > _TIE, sd, np.inf)
+    seen, shuffled = (np.maximum(0.0, np.nan_to_num((x - mean) / by)) for x in (value, null))
+    return np.asarray((seen**2).sum()), (shuffled**2).sum(axis=1)
+
+
+def _least(null: Floats) -> Floats:
+    """Least p that shuffles can give: the share of those with their greatest score."""
+    known = (~np.isnan(null)).sum(axis=0)
+    greatest = np.max(np.nan_to_num(null, nan=-1.0), axis=0)
+    ties = (null >= greatest - _TIE).sum(axis=0)
+    return np.asarray((1 + np.where(ties > _SURE, ties, 0)) / (1 + known))
