@@ -83,7 +83,7 @@ def test_values_in_order_have_an_alpha_of_their_own(study: Path) -> None:
     ("listed", "raters", "told"),
     [
         ("agreement", ("anna",), "no attribute is labelled by another annotator; add one that labels it too"),
-        ({"agreement": {"reference": "ana"}}, RATERS, "must be the name of an annotator, found 'ana'.*anna"),
+        ({"agreement": {"reference": "ana"}}, RATERS, "must be names of annotators, found 'ana'.*anna"),
         (
             {"agreement": {"reference": "anna", "ordinal": {"gender": ["male", "female"]}}},
             RATERS,
@@ -96,3 +96,53 @@ def test_values_in_order_have_an_alpha_of_their_own(study: Path) -> None:
 def test_what_cannot_be_compared_is_refused(study: Path, listed: Any, raters: tuple[str, ...], told: str):
     with pytest.raises(AuditFileError, match=f"measure 'agreement': .*{told}"):
         audit(study, [listed], raters).run(study / "run")
+
+
+def test_derived_labels_are_annotators_and_agree_with_nobody_by_default(study: Path) -> None:
+    derived: list[Any] = [
+        {"majority": list(RATERS), "attributes": ["gender"], "name": "people"},
+        {"mapping": "people", "values": {"gender": {"Female": "F"}}, "name": "short"},
+    ]
+    files = [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in RATERS]
+    listed = ["agreement", {"share": "gender", "by": ["annotator"]}]
+    run = audit(study, listed, annotators=[*derived, *files]).run(study / "run")
+    plain = audit(study, ["agreement"]).run(study / "other").estimates.filter(measure="agreement")
+    both = run.estimates.filter(measure="agreement")
+    assert both["value"].to_list() == plain["value"].to_list()
+    shares = run.estimates.filter(measure="share", annotator="short")
+    assert set(shares["category"]) >= {"f", "male"}
+    labels = run.labels.filter(annotator="people")
+    assert labels.height == 36
+    assert set(labels["derived_from"]) == {"anna, ben, chen"}
+    tied = labels.filter(status="unclear")
+    assert tied["rationale"].to_list() == ["tie: female 1, male 1"] * tied.height
+    assert tied.height == 2
+    again = audit(study, listed, annotators=[*derived, *files]).measure(study / "run")
+    assert again.estimates.equals(run.estimates)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        (
+            {"majority": ["anna", "bne"], "attributes": ["gender"], "name": "p"},
+            "annotator 'p': reads the labels of 'bne', which is no annotator; did you mean 'ben'",
+        ),
+        (
+            {"majority": ["anna", "p"], "attributes": ["gender"], "name": "p"},
+            "must have a name of its own, and reads 'p'; rename it",
+        ),
+        (
+            {"majority": ["anna", "ben"], "attributes": ["gender"], "name": "p", "least": 3},
+            "least must be from 1 to the number of annotators, found 3 of 2",
+        ),
+        (
+            {"mapping": "anna", "values": {"gender": {"F": "female", "f": "male"}}, "name": "p"},
+            "read 'f' as 'male' and as 'female'; both are one value",
+        ),
+    ],
+)
+def test_what_cannot_be_derived_is_refused(study: Path, entry: Any, told: str) -> None:
+    files = [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in RATERS]
+    with pytest.raises(AuditFileError, match=told):
+        audit(study, ["agreement"], annotators=[entry, *files]).run(study / "run")

@@ -60,11 +60,11 @@ def _require_annotator(one: Annotator) -> None:
             f"subject must be one of {', '.join(get_args(SubjectKind))}, and attributes a mapping; found "
             f"{one.subject!r:.40} and {one.attributes!r:.80}"
         )
-    lists = (one.needs, one.gives, one.several, [*one.attributes])
+    lists = (one.needs, one.gives, one.reads, one.several, [*one.attributes])
     for texts in (*lists, *filter(None, one.attributes.values())):
         if not isinstance(texts, tuple | list) or not all(isinstance(text, str) for text in texts):
             raise TypeError(
-                f"needs, gives, several and value lists must be tuples of texts, found {texts!r:.80}"
+                f"needs, gives, reads, several and value lists must be tuples of texts, found {texts!r:.80}"
             )
 
 

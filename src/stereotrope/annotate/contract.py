@@ -36,6 +36,8 @@ class Annotator:
     needs, gives: What others must have given before, and what it gives beside its attributes: names of
         attributes, ``regions``, ``embeddings`` … What looks at regions is shown those of the labels that it
         needs.
+    reads: Names of the annotators whose labels its own repeat in other words. It comes after them, and agrees
+        with them by what it is.
     several: Attributes of which a subject may have several labels, a region each: shares do not count these.
     remedies: Need → what to add to an audit where nobody gives it.
     process, process_batch: ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once,
@@ -58,6 +60,7 @@ class Annotator:
     subject: SubjectKind = "image"
     needs: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     several: tuple[str, ...] = ()
     remedies: Mapping[str, str] = {}
     process: Callable[..., Any] | None = None

@@ -15,7 +15,7 @@ from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
 from stereotrope.clients import Account
-from stereotrope.errors import InputError, RunError, UsageError
+from stereotrope.errors import InputError, RunError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall
@@ -322,7 +322,10 @@ def waves(annotators: Sequence[Annotator]) -> Iterator[list[Annotator]]:
     """
     left = [one for each in annotators for one in (each, *each.parts)]
     while left:
-        ready = [one for one in left if _given_to(one, left).isdisjoint(one.needs)]
+        waits = {one.name for one in left}
+        ready = [
+            one for one in left if _given_to(one, left).isdisjoint(one.needs) and waits.isdisjoint(one.reads)
+        ]
         if not ready:
             return
         yield ready
@@ -342,7 +345,7 @@ def _given_to(annotator: Annotator, others: Sequence[Annotator]) -> set[str]:
 def _require_needs(annotators: Sequence[Annotator], source: Source) -> None:
     """Refuse an annotator that needs what none gives, and those that wait for one another."""
     parts = [one for each in annotators for one in (each, *each.parts)]
-    placed = ordered(annotators)
+    placed, names = ordered(annotators), [one.name for one in annotators]
     for index, annotator in enumerate(annotators):
         for one in (annotator, *annotator.parts):
             if lacking := [need for need in one.needs if need not in _given_to(one, parts)]:
@@ -351,6 +354,13 @@ def _require_needs(annotators: Sequence[Annotator], source: Source) -> None:
                     f"annotator {annotator.name!r} needs {lacking[0]!r}, and no other gives that; add {add}",
                     *("annotators", index),
                 )
+        if lacking := [name for name in annotator.reads if name not in names]:
+            hint = did_you_mean(lacking[0], names, otherwise=f"there is: {', '.join(names)}")
+            raise source.error(
+                f"annotator {annotator.name!r}: reads the labels of {lacking[0]!r}, which is no annotator; "
+                f"{hint}",
+                *("annotators", index),
+            )
         if annotator not in placed:
             circle = ", ".join(repr(one.name) for one in annotators if one not in placed)
             raise source.error(

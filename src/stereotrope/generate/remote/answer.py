@@ -127,7 +127,7 @@ def _is_text(data: bytes) -> bool:
     return all(character.isprintable() or character.isspace() for character in text)
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """Return a mapping, empty where the answer holds something else there."""
     return value if isinstance(value, Mapping) else {}
 

@@ -19,10 +19,10 @@ from stereotrope.errors import UsageError
 from stereotrope.generate.remote.answer import (
     ImageReply,
     Slot,
+    as_mapping,
     from_base64,
     held,
     items,
-    mapping,
     reply,
     text_of,
 )
@@ -83,7 +83,7 @@ class GeminiGenerator(_Google):
         config: dict[str, Any] = {"responseModalities": ["TEXT", "IMAGE"]}
         config |= {k: v for k, v in self.parameters.items() if k not in top and k not in image}
         if image:
-            config["imageConfig"] = {**mapping(config.get("imageConfig")), **image}
+            config["imageConfig"] = {**as_mapping(config.get("imageConfig")), **image}
         if seed is not None:
             config["seed"] = seed
         return {"contents": [{"role": "user", "parts": [{"text": text}]}], "generationConfig": config, **top}
@@ -94,8 +94,8 @@ class GeminiGenerator(_Google):
 
         A refusal is a ``blockReason``, a ``finishReason`` of a filter, or words that decline.
         """
-        content = mapping(answer)
-        usage = mapping(content.get("usageMetadata"))
+        content = as_mapping(answer)
+        usage = as_mapping(content.get("usageMetadata"))
         slots = held(answer, [_gemini_slot(content)])
         return reply(slots, usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
 
@@ -132,7 +132,7 @@ class ImagenGenerator(_Google):
     def read(answer: Any) -> ImageReply:
         """Read the answer of ``:predict``: a picture or a reason for at least one place."""
         slots = []
-        for place in map(mapping, items(mapping(answer).get("predictions"))):
+        for place in map(as_mapping, items(as_mapping(answer).get("predictions"))):
             reason, picture = place.get("raiFilteredReason"), place.get("bytesBase64Encoded")
             if isinstance(reason, str) and reason and not picture:
                 slots.append(Slot(refusal=f"filtered: {reason}"))
@@ -148,16 +148,16 @@ def google_generator(options: ImageModelOptions, account: Account) -> RemoteGene
 
 
 def _gemini_slot(content: Mapping[str, Any]) -> Slot:
-    blocked = mapping(content.get("promptFeedback")).get("blockReason")
+    blocked = as_mapping(content.get("promptFeedback")).get("blockReason")
     if isinstance(blocked, str) and _BLOCKED.fullmatch(blocked):
         return Slot(refusal=f"prompt blocked: {blocked}")
-    candidate = mapping(next(iter(items(content.get("candidates"))), None))
+    candidate = as_mapping(next(iter(items(content.get("candidates"))), None))
     if not candidate:
         return Slot(failure="no candidate")
-    parts = [mapping(part) for part in items(mapping(candidate.get("content")).get("parts"))]
+    parts = [as_mapping(part) for part in items(as_mapping(candidate.get("content")).get("parts"))]
     parts = [part for part in parts if not part.get("thought")]
     for part in parts:
-        inline = mapping(part.get("inlineData"))
+        inline = as_mapping(part.get("inlineData"))
         if inline.get("data"):
             return from_base64(inline["data"])
     reason = text_of(candidate.get("finishReason"))

@@ -17,11 +17,11 @@ from stereotrope.generate.remote.answer import (
     EMPTY,
     ImageReply,
     Slot,
+    as_mapping,
     from_base64,
     from_url,
     held,
     items,
-    mapping,
     reply,
 )
 from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator
@@ -78,14 +78,14 @@ class ImagesApiGenerator(RemoteGenerator):
         A place that holds null or an empty text where its picture belongs is a refusal, as is one that
         Azure's filter or a code of moderation speaks of, and an empty one beside pictures.
         """
-        content = mapping(answer)
+        content = as_mapping(answer)
         places = items(content.get("data"))
-        slots = [_slot(mapping(place)) for place in places]
+        slots = [_slot(as_mapping(place)) for place in places]
         if any(slot.is_picture for slot in slots):
             slots = [
                 slot if place else Slot(refusal=EMPTY) for slot, place in zip(slots, places, strict=True)
             ]
-        usage = mapping(content.get("usage"))
+        usage = as_mapping(content.get("usage"))
         return reply(held(answer, slots), usage.get("input_tokens"), usage.get("output_tokens"))
 
 
@@ -98,8 +98,8 @@ def _slot(place: Mapping[str, Any]) -> Slot:
         return from_url(url, revised)
     if place.get("b64_json"):
         return from_base64(place["b64_json"], revised)
-    results = mapping(place.get("content_filter_results"))
-    filtered = [name for name, result in results.items() if mapping(result).get("filtered") is True]
+    results = as_mapping(place.get("content_filter_results"))
+    filtered = [name for name, result in results.items() if as_mapping(result).get("filtered") is True]
     if filtered:
         return Slot(refusal=f"content filter: {', '.join(filtered)}")
     if tells_error(place):

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from stereotrope.clients import Account, ErrorReply, error_in, is_moderation, is_trouble, tells_error
 from stereotrope.errors import ModelError, UsageError
-from stereotrope.generate.remote.answer import EMPTY, ImageReply, Slot, from_url, mapping, reply
+from stereotrope.generate.remote.answer import EMPTY, ImageReply, Slot, as_mapping, from_url, reply
 from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator, Send
 
 _LONGEST_HELD = 60
@@ -129,7 +129,7 @@ class ReplicateGenerator(RemoteGenerator):
 
 def _prediction(answer: Any) -> Mapping[str, Any]:
     """Return a prediction; another answer is an error, or none of Replicate's."""
-    prediction = mapping(answer)
+    prediction = as_mapping(answer)
     if prediction.get("status") in (*_WORKING, *_ENDED, "succeeded"):
         return prediction
     if tells_error(answer):

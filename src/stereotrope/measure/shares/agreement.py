@@ -126,19 +126,26 @@ def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame
 
 def _called(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls) -> MeasureCall:
     """The call of an audit: over the whole design, unless the file says by what."""
+    reference, every = given.get("reference"), [one.name for one in setting.annotators]
+    for name in [*([] if reference is None else [reference]), *(given.get("raters") or ())]:
+        if name not in every:
+            hint = did_you_mean(str(name), every, otherwise=f"there is: {', '.join(every)}")
+            raise UsageError(
+                f"reference and raters must be names of annotators, found {shorten(name)}; {hint}"
+            )
+    # What says the labels of others in other words agrees with these by what it is.
+    raters = given.get("raters") or [one.name for one in setting.annotators if not one.reads]
     if not setting.discovers:
-        _require_two(given.get("reference"), setting)
-    given = {**given, "by": given.get("by") or ["attribute"]}
+        _require_two(reference, raters, setting)
+    given = {**given, "by": given.get("by") or ["attribute"], "raters": raters}
     return info.frame.call(info, given, setting, calls)
 
 
-def _require_two(reference: Any, setting: MeasureSetting) -> None:
+def _require_two(reference: str | None, raters: Sequence[str], setting: MeasureSetting) -> None:
     """Refuse an audit in which no attribute is labelled twice, or not by the reference."""
-    raters = {a.name: set(a.attributes) - set(QUALITY_ATTRIBUTES) for a in setting.annotators}
-    if reference is not None and reference not in raters:
-        hint = did_you_mean(str(reference), raters, otherwise=f"there is: {', '.join(raters) or 'none'}")
-        raise UsageError(f"reference must be the name of an annotator, found {shorten(reference)}; {hint}")
-    pairs = [(a, b) for a, b in itertools.combinations(raters, 2) if raters[a] & raters[b]]
+    labelled = {a.name: set(a.attributes) - set(QUALITY_ATTRIBUTES) for a in setting.annotators}
+    among = [name for name in labelled if name in raters or name == reference]
+    pairs = [(a, b) for a, b in itertools.combinations(among, 2) if labelled[a] & labelled[b]]
     if not any(reference in (None, *pair) for pair in pairs):
         beside = "" if reference is None else f" beside {shorten(reference)}"
         raise UsageError(
@@ -160,6 +167,7 @@ def agreement(
     reference: Any = None,
     *,
     attribute: str | Sequence[str] | None = None,
+    raters: Sequence[str] | None = None,
     by: Sequence[str] = ("attribute",),
     ordinal: Mapping[str, Sequence[str]] | None = None,
     taxonomy: Mapping[str, Sequence[str]] | None = None,
@@ -187,6 +195,9 @@ def agreement(
         Values must be written alike on both sides: fold them first.
     attribute
         One or several; all that two annotators label, when None.
+    raters
+        Annotators in ``labels`` to compare, all when None; in an audit all but those whose labels follow from
+        others' (``majority``, ``mapping``), which agree with these by what they are.
     by, level
         ``attribute`` and, besides, factors of ``labels``; nominal coverage.
     ordinal
@@ -242,6 +253,9 @@ def agreement(
     """
     factors = factors_beside(by, "agreement")
     names = as_names(attribute, what="attribute") or None
+    if raters is not None:
+        kept = [*raters, *([reference] if isinstance(reference, str) else [])]
+        labels = to_polars(labels, needs=("annotator",)).filter(pl.col("annotator").is_in(kept))
     if reference is None:
         rows = between_raters(labels, factors, names, taxonomy or {}, ordinal or {}, level)
         return estimate_frame(rows, factors=[name for name in factors if name != "annotator"])
