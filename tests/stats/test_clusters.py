@@ -1,64 +1,70 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from scipy import special
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import cluster_bootstrap_mean, effective_counts, score_test, wilson
+from stereotrope.stats import cluster_bootstrap_mean, cluster_permutation_test, fisher_exact, fisher_least
 
 
-def test_clusters_of_one_image_change_nothing() -> None:
-    assert effective_counts([1, 0, 1], [1, 1, 1]) == (2.0, 3.0)
-    assert effective_counts([7], [20]) == (7.0, 20.0)
+def by_enumeration(k1: np.ndarray, n1: np.ndarray, k2: np.ndarray, n2: np.ndarray) -> tuple[float, float]:
+    k, n = np.concatenate([k1, k2]), np.concatenate([n1, n2])
+    residuals = n.sum() * k - n * k.sum()
+    sums = np.array([residuals[list(c)].sum() for c in combinations(range(k.size), k1.size)])
+    seen = abs(residuals[: k1.size].sum())
+    return float(np.mean(abs(sums) >= seen)), float(np.mean(abs(sums) >= abs(sums).max()))
 
 
-def test_effective_counts_by_hand() -> None:
-    # p = 0.5, residuals ±5: v = 4/3 · 100 / 1600 = 1/12, n* = 0.25 · 12 = 3.
-    k, n = effective_counts([10, 0, 10, 0], [10, 10, 10, 10], level=None)
-    assert (k, n) == pytest.approx((1.5, 3.0))
-    narrowed = (scipy_stats.norm.ppf(0.975) / scipy_stats.t.ppf(0.975, 3)) ** 2
-    assert effective_counts([10, 0, 10, 0], [10] * 4)[1] == pytest.approx(3 * narrowed)
+def test_whole_clusters_are_exchanged_as_if_all_ways_were_tried() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        n1, n2 = (rng.integers(1, 5, size=rng.integers(2, 7)) for _ in "ab")
+        k1, k2 = rng.binomial(n1, 0.3), rng.binomial(n2, 0.6)
+        found = cluster_permutation_test(k1, n1, k2, n2)
+        assert found == pytest.approx(by_enumeration(k1, n1, k2, n2))
 
 
-def test_effective_counts_keep_the_share_and_never_exceed_the_images() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        n = rng.integers(0, 12, size=6) + np.eye(6, dtype=int)[0]
-        k = rng.binomial(n, rng.uniform())
-        effective, trials = effective_counts(k, n)
-        assert 0 < trials <= n.sum()
-        assert effective / trials == pytest.approx(k.sum() / n.sum())
+def test_exchange_of_clusters_by_hand() -> None:
+    # Of the 70 ways to choose 4 of 8, one has all that hit and one none.
+    p, least = cluster_permutation_test([5] * 4, [5] * 4, [0] * 4, [5] * 4)
+    assert p == least == pytest.approx(2 / 70)
+    assert cluster_permutation_test([2] * 4, [5] * 4, [2] * 5, [5] * 5) == (1.0, 1.0)
 
 
-def test_wilson_at_effective_counts_covers_where_plain_wilson_does_not() -> None:
-    rng = np.random.default_rng(11)
-    covered, plain = [], []
-    for _ in range(1_500):
-        k = rng.binomial(20, rng.beta(2, 3, size=30))
-        for out, (a, b) in ((covered, effective_counts(k, [20] * 30)), (plain, (k.sum(), 600))):
-            low, high = wilson(a, b)
-            out.append(low <= 0.4 <= high)
-    assert 0.93 < np.mean(covered) < 0.97
-    assert np.mean(plain) < 0.75
+def test_exchange_of_clusters_of_one_is_fishers_test() -> None:
+    ones = np.ones(12, int)
+    k1, k2 = np.arange(12) < 10, np.arange(12) < 3
+    p, least = cluster_permutation_test(k1, ones, k2, ones)
+    assert p == pytest.approx(float(fisher_exact(10, 12, 3, 12)))
+    assert least == pytest.approx(float(fisher_least(10, 12, 3, 12)))
 
 
-def test_score_test_keeps_its_size_under_clustering() -> None:
-    rng = np.random.default_rng(12)
-    p = []
-    for _ in range(1_500):
-        sides = [
-            effective_counts(rng.binomial(20, rng.beta(2, 3, size=12)), [20] * 12, level=None) for _ in "ab"
-        ]
-        p.append(score_test(*sides[0], *sides[1], freedom=22))
-    assert 0.03 < np.mean(np.array(p) <= 0.05) < 0.07
+def test_exchange_of_clusters_reaches_far_and_with_many() -> None:
+    n = np.full(40, 20)
+    assert cluster_permutation_test(n, n, n * 0, n)[0] == pytest.approx(2 / special.comb(80, 40))
+    rng = np.random.default_rng(2)
+    k1, k2 = rng.binomial(20, rng.beta(2, 2, size=(2, 600)))
+    p, least = cluster_permutation_test(k1, np.full(600, 20), k2, np.full(600, 20))
+    drawn = abs(k1.mean() - k2.mean()) / np.sqrt((k1.var(ddof=1) + k2.var(ddof=1)) / 600)
+    assert p == pytest.approx(2 * scipy_stats.norm.sf(drawn), abs=0.02)
+    assert 0 < least < 1e-50
 
 
-def test_score_test_edges() -> None:
-    assert score_test(0, 10, 0, 10, freedom=3) == 1.0
-    assert np.isnan(score_test(0, 0, 1, 2, freedom=3))
-    with pytest.raises(UsageError, match="freedom must be at least 1"):
-        score_test(1, 2, 1, 2, freedom=0)
+def test_exchange_of_clusters_needs_two_sides() -> None:
+    assert np.isnan(cluster_permutation_test([], [], [1], [2])).all()
+
+
+@pytest.mark.parametrize(("m", "n", "icc"), [(5, 20, 0.3), (10, 20, 0.1), (20, 5, 0.3)])
+def test_exchange_of_clusters_keeps_its_level(m: int, n: int, icc: float) -> None:
+    rng, of = np.random.default_rng(12), (1 - icc) / icc
+    k = rng.binomial(n, rng.beta(0.4 * of, 0.6 * of, size=(1_000, 2, m)))
+    sizes = np.full(m, n)
+    p = np.array([cluster_permutation_test(a, sizes, b, sizes)[0] for a, b in k])
+    assert 0.01 < np.mean(p <= 0.05) < 0.065
 
 
 def test_cluster_bootstrap_agrees_with_drawing_rows() -> None:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
 from stereotrope.measure.units import Claim, claim_of
-from stereotrope.stats import effective_counts
+from stereotrope.stats import effective_trials, icc_evidence, icc_weights
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES, warnings_of
 
 # Why a score of a cell is null.
@@ -42,6 +44,8 @@ class Cell:
     seen: dict[str, Counter[str | None]] = field(default_factory=dict)
     """value → prompt → number of images (one prompt, None, where prompts are not known)."""
     excluded: Counter[str] = field(default_factory=Counter)
+    peers: "Peers | None" = field(default=None, repr=False, compare=False)
+    """The cells of its attribute."""
 
     @cached_property
     def n(self) -> int:
@@ -83,14 +87,42 @@ class Cell:
         whole = self.n + self.missing
         return self.count(value) / whole, (self.count(value) + self.missing) / whole
 
-    def effective(
-        self, value: str, *, level: float | None, claim: Claim | None = None
-    ) -> tuple[float, float]:
-        """Count of this value and ``n``, both reduced where prompts are the units (see stats.clusters)."""
-        if not (claim or self.claim).clustered:
-            return float(self.count(value)), float(self.n)
+    def by_prompt(self, value: str) -> list[int]:
+        """Images of each prompt labelled with this value."""
         seen = self.seen.get(value, Counter())
-        return effective_counts([seen[p] for p in self.prompts], list(self.prompts.values()), level=level)
+        return [seen[prompt] for prompt in self.prompts]
+
+    @cached_property
+    def icc(self) -> Floats:
+        """How probable each intra-class correlation is, by its own counts and those of its peers."""
+        return (self.peers or Peers([self])).icc[self.key]
+
+    def effective(self, value: str, *, level: float, claim: Claim | None = None) -> tuple[float, float]:
+        """Count of this value and ``n``, both reduced where prompts are the units (see stats.icc)."""
+        k, n = float(self.count(value)), float(self.n)
+        if not self.claim.clustered or not (claim or self.claim).prompts:
+            return k, n
+        effective = effective_trials(list(self.prompts.values()), self.icc, level=level)
+        return k / n * effective, effective
+
+
+@dataclass
+class Peers:
+    """The cells of one attribute, whose intra-class correlations are alike."""
+
+    cells: Sequence[Cell]
+
+    @cached_property
+    def icc(self) -> dict[Key, Floats]:
+        """How probable each correlation is in each cell whose units are prompts."""
+        cells = [cell for cell in self.cells if cell.claim.clustered]
+        evidence = []
+        for cell in cells:
+            sizes = list(cell.prompts.values())
+            found = [icc_evidence(cell.by_prompt(value), sizes) for value in cell.seen]
+            # Of K values that add up to n only K − 1 say something of their own.
+            evidence.append((1 - 1 / len(found)) * np.sum(found, axis=0))
+        return dict(zip([cell.key for cell in cells], icc_weights(evidence), strict=True))
 
 
 def share_row(cell: Cell, by: Sequence[str], reference: Cell | None = None) -> dict[str, Any]:
@@ -156,6 +188,10 @@ def read_cells(
     for attribute in dict.fromkeys(attribute for _, attribute in cells):
         for key in _unlabelled(attribute, cells, design, by):
             cells[key, attribute] = Cell(key, attribute)
+    for attribute in dict.fromkeys(attribute for _, attribute in cells):
+        peers = Peers([cell for (_, name), cell in cells.items() if name == attribute])
+        for cell in peers.cells:
+            cell.peers = peers
     place = {key: at for at, key in enumerate(design)}
     return sorted(cells.values(), key=lambda cell: (cell.attribute, place[cell.key]))
 

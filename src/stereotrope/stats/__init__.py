@@ -11,7 +11,7 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
-from stereotrope.stats.clusters import cluster_bootstrap_mean, effective_counts, score_test
+from stereotrope.stats.clusters import cluster_bootstrap_mean, cluster_permutation_test
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
@@ -24,12 +24,20 @@ from stereotrope.stats.divergence import (
     js_divergence,
     rarefied_entropy,
 )
+from stereotrope.stats.icc import (
+    ICC_GRID,
+    effective_counts,
+    effective_trials,
+    icc_evidence,
+    icc_weights,
+)
 from stereotrope.stats.intervals import fisher_z, jackknife_interval, newcombe, normal_quantile, wilson
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import (
     benjamini_hochberg,
     cauchy_combined,
     fisher_exact,
+    fisher_least,
     holm,
     reachable,
     sign_test,
@@ -58,6 +66,7 @@ from stereotrope.stats.vendi import (
 )
 
 __all__ = [
+    "ICC_GRID",
     "Resample",
     "ScoreOfSums",
     "agreement_interval",
@@ -67,21 +76,26 @@ __all__ = [
     "cauchy_combined",
     "chao_shen_entropy",
     "cluster_bootstrap_mean",
+    "cluster_permutation_test",
     "cohen_kappa",
     "corrected_shares",
     "effective_counts",
+    "effective_trials",
     "entropy",
     "even_entropy",
     "expected_js",
     "expected_sum",
     "expected_tie",
     "fisher_exact",
+    "fisher_least",
     "fisher_z",
     "fleiss_kappa",
     "greatest_js",
     "greatest_shift",
     "gwet_ac1",
     "holm",
+    "icc_evidence",
+    "icc_weights",
     "is_invertible",
     "jackknife_interval",
     "js_divergence",
@@ -106,7 +120,6 @@ __all__ = [
     "resampled_counts",
     "resampled_js",
     "resampled_shares",
-    "score_test",
     "shift_power",
     "shuffled_js",
     "sign_test",

@@ -1,62 +1,78 @@
 """Means and shares of clusters, whose members are alike; which are clusters is for others to decide."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from stereotrope.errors import UsageError
+from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
 
+_MOST_SUMS = 2_000
+"""Different sums of residuals that are told apart."""
+_COUNTED_OUT = 160
+"""Clusters of both sides up to which the ways to exchange them are counted out."""
 
-def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float | None = 0.95) -> tuple[float, float]:
-    r"""Successes and trials that carry as much information as independent images would.
+_Ints = NDArray[np.int64]
 
-    The ratio estimate :math:`p = Σk_c/Σn_c` over ``m`` clusters has the linearised variance
-    :math:`v = \frac{m}{m-1} Σ_c (k_c - p n_c)^2 / (Σn_c)^2`. The effective number of trials is
-    :math:`n^* = p(1-p)/v`, at most ``n``, times :math:`(z/t_{m-1})^2` so that few clusters widen the
-    interval. Give the result to :func:`~stereotrope.stats.wilson` or ``newcombe``.
 
-    k, n: Successes and trials of each cluster, shape ``(m,)``.
-    level: Nominal coverage of the interval it is meant for; None leaves the factor for few clusters out.
-    Returns k_effective, n_effective: Their quotient is ``p``. With one cluster, or clusters of one image
-        each, the plain sums: the caller has no more than images there. Where no cluster varies (``p`` is 0 or
-        1), ``v`` is 0 and only the factor for few clusters applies.
-    Source: Korn and Graubard (1998), Survey Methodology 24; Dean and Pagano (2015), J. Survey Statistics and
-        Methodology 3 (Wilson with the effective sample size).
+def cluster_permutation_test(
+    k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike
+) -> tuple[float, float]:
+    r"""Exact two-sided p-value that two sides are made of like clusters, by exchanging whole ones.
+
+    With :math:`\bar p` the share of all, :math:`T = Σ_{c ∈ 1} (k_c - \bar p n_c)`; p is the part of all ways
+    to choose the first side's clusters in which :math:`|T|` is as large. The ways are counted out, not drawn,
+    so that p may be as small as :math:`1/\binom{m_1+m_2}{m_1}`; of more than 160 clusters :math:`T` is taken
+    for normal. The level holds at any intra-class correlation.
+
+    k1, n1, k2, n2: Successes and trials of each cluster of both sides, shapes ``(m1,)`` and ``(m2,)``; whole
+        numbers, at least one trial each. Clusters of unlike sizes are weighed to about a thousandth.
+    Returns p, p_least: In (0, 1], and the least p that some choice of these clusters would have had; NaN
+        where a side has no cluster.
+    Source: Gail, Mark, Carroll, Green and Pee (1996), Statistics in Medicine 15 (whole clusters exchanged);
+        Pagano and Tritchler (1983), JASA 78 (counting out).
     """
-    successes, trials = np.asarray(k, np.float64), np.asarray(n, np.float64)
-    successes, trials = successes[trials > 0], trials[trials > 0]
-    total, m = float(trials.sum()), trials.size
-    if m < 2 or np.all(trials == 1):
-        return float(successes.sum()), total
-    p = float(successes.sum()) / total
-    variance = m / (m - 1) * float(np.sum((successes - p * trials) ** 2)) / total**2
-    effective = min(total, p * (1 - p) / variance) if variance > 0 else total
-    if level is not None:
-        effective *= (normal_quantile(level) / float(special.stdtrit(m - 1, 0.5 + level / 2))) ** 2
-    return p * effective, effective
+    k, n = (np.concatenate([np.asarray(x, np.int64) for x in both]) for both in ((k1, k2), (n1, n2)))
+    m, first = k.size, np.size(k1)
+    if not 0 < first < m:
+        return float("nan"), float("nan")
+    residuals = n.sum() * k - n * k.sum()
+    smaller = slice(first) if 2 * first <= m else slice(first, m)
+    chosen = min(first, m - first)
+    if m > _COUNTED_OUT:
+        ends = residuals[smaller].sum(), np.sort(residuals)[:chosen].sum(), np.sort(residuals)[-chosen:].sum()
+        sd = np.sqrt(chosen * (m - chosen) / m * residuals.var(ddof=1))
+        seen, *extremes = (2 * special.ndtr(-abs(end) / sd) if sd else 1.0 for end in ends)
+        return float(seen), float(min(extremes))
+    steps = _steps(residuals, chosen)
+    ways = _chosen(steps, chosen)
+    # Times m, so that distances from the middle are whole numbers.
+    far = np.abs(m * np.arange(ways.size) - chosen * steps.sum())
+    distances = abs(m * steps[smaller].sum() - chosen * steps.sum()), far[ways > 0].max()
+    p, least = (float(ways[far >= distance].sum() / ways.sum()) for distance in distances)
+    return min(1.0, p), min(1.0, least)
 
 
-def score_test(k1: float, n1: float, k2: float, n2: float, *, freedom: int) -> float:
-    r"""Two-sided p-value that two shares known at effective numbers are equal.
+def _steps(residuals: _Ints, chosen: int) -> _Ints:
+    """Residuals as small whole numbers from 0."""
+    steps = residuals - residuals.min()
+    steps //= max(1, int(np.gcd.reduce(steps)))
+    reach = int(np.sort(steps)[-chosen:].sum())
+    return np.asarray(np.rint(steps * min(1.0, _MOST_SUMS / max(1, reach))), np.int64)
 
-    :math:`t = |p_1 - p_2| / \sqrt{\bar p(1-\bar p)(1/n_1 + 1/n_2)}` with the pooled share
-    :math:`\bar p`, referred to Student's t: clusters less one, summed over the sides.
 
-    k1, n1, k2, n2: Effective successes and trials (:func:`effective_counts` with ``level=None``).
-    freedom: Degrees of freedom, at least 1.
-    Returns: In [0, 1]; 1 where neither side varies, NaN where a side has no trial.
-    Source: Rao and Scott (1992), Biometrics 48.
-    """
-    if freedom < 1:
-        raise UsageError(f"score_test: freedom must be at least 1, found {freedom}")
-    if min(n1, n2) <= 0:
-        return float("nan")
-    pooled = (k1 + k2) / (n1 + n2)
-    variance = pooled * (1 - pooled) * (1 / n1 + 1 / n2)
-    if variance <= 0:
-        return 1.0
-    return float(2 * special.stdtr(freedom, -abs(k1 / n1 - k2 / n2) / np.sqrt(variance)))
+def _chosen(steps: _Ints, chosen: int) -> Floats:
+    """In proportion, the ways in which so many chosen ones have each sum."""
+    most = int(np.sort(steps)[-chosen:].sum())
+    ways = np.zeros((chosen + 1, most + 1))
+    ways[0, 0], odds = 1.0, chosen / steps.size
+    for step in steps.tolist():
+        # In with a probability, so that neither many nor few ways leave the range of a float.
+        more = (1 - odds) * ways
+        more[1:, step:] += odds * ways[:-1, : most + 1 - step]
+        ways = more
+    return np.asarray(ways[chosen])
 
 
 def cluster_bootstrap_mean(

@@ -122,6 +122,18 @@ def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> 
     return p[where.ravel()].reshape(broadcast[0].shape)
 
 
+def fisher_least(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats:
+    """Least p-value that :func:`fisher_exact` gives any table with these margins.
+
+    k1, n1, k2, n2: As for :func:`fisher_exact`.
+    Returns: In (0, 1]; NaN where either side has no trial.
+    Source: Tarone (1990), Biometrics 46.
+    """
+    k, n, j, m = (np.asarray(x, np.int64) for x in (k1, n1, k2, n2))
+    ends = np.maximum(0, k + j - m), np.minimum(k + j, n)
+    return np.asarray(np.minimum(*(fisher_exact(end, n, k + j - end, m) for end in ends)))
+
+
 def _reach(tables: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Least and greatest first count whose probability, at these margins, is more than nothing in a float."""
     k, n, j, m = tables.T

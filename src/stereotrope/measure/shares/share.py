@@ -10,7 +10,7 @@ from stereotrope.measure.cells import NO_LABEL, as_names, bound_columns, categor
 from stereotrope.measure.contract import register
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
-from stereotrope.stats import wilson
+from stereotrope.stats import ICC_GRID, wilson
 
 _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
 
@@ -66,13 +66,16 @@ def share(
     Notes
     -----
     Where a cell spans four prompts or more, its interval holds for ``prompts like these``: it is Wilson's at
-    the effective number (:func:`stereotrope.stats.effective_counts`), flagged ``clustered``. Over fewer it
-    holds for ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot tell (``no_prompt_id``).
+    the effective number (:func:`stereotrope.stats.effective_trials`), flagged ``clustered``. How alike the
+    pictures of a prompt are is learned from all cells of the attribute in the frame. It covered 0.93 to 0.98
+    at an intra-class correlation of 0.1 and 0.3, more at 0 (docs/explanation/interval-coverage.md). Over
+    three prompts or fewer it holds for ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot
+    tell (``no_prompt_id``).
 
     References
     ----------
-    Wilson (1927), JASA 22; Goodman (1965), Technometrics 7, eq. 1.3; Korn and Graubard (1998), Survey
-    Methodology 24.
+    Wilson (1927), JASA 22; Goodman (1965), Technometrics 7, eq. 1.3; Dean and Pagano (2015), J. Survey
+    Statistics and Methodology 3.
 
     Examples
     --------
@@ -107,8 +110,10 @@ def _shares(
         each = 1 - (1 - level) / len(listed) if simultaneous else level
         kind = f"Goodman, simultaneous over {len(listed)} categories" if simultaneous else "Wilson"
         ks, ns = zip(*(cell.effective(category, level=each) for category in listed), strict=True)
-        many = f"; effective n {{:.1f}} over {len(cell.prompts)} prompts" if cell.claim.clustered else ""
-        for category, n, low, high in zip(listed, ns, *wilson(ks, ns, level=each), strict=True):
+        if cell.claim.clustered:
+            kind += f"; effective n {ns[0]:.1f} over {len(cell.prompts)} prompts"
+            kind += f", intra-class correlation {cell.icc @ ICC_GRID:.2f}"
+        for category, low, high in zip(listed, *wilson(ks, ns, level=each), strict=True):
             rows.append(
                 {
                     **shared,
@@ -121,7 +126,7 @@ def _shares(
                     "holds_for": cell.claim.holds_for,
                     **bound_columns(category, cell),
                     "flags": cell.flags,
-                    "method": kind + many.format(n),
+                    "method": kind,
                 }
             )
     return estimate_frame(rows, factors=by)

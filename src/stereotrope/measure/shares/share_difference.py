@@ -26,13 +26,19 @@ from stereotrope.measure.named import named_values
 from stereotrope.measure.shares.share import share
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.measure.units import claim_of
-from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_test
+from stereotrope.stats import (
+    benjamini_hochberg,
+    cluster_permutation_test,
+    fisher_exact,
+    fisher_least,
+    newcombe,
+)
 
-_EFFECTIVE = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
+_CLUSTERED = "Newcombe at effective n over prompts; p: whole prompts exchanged, counted out"
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
 
-_Tested = tuple[dict[str, Any], list[int], list[float], float | None]
-"""A row to be tested, counts and effective counts that it is tested by, and p where images share prompts."""
+_Tested = tuple[dict[str, Any], list[int], list[float], tuple[float, float] | None]
+"""A row to be tested, counts, effective counts, and p and the least p where prompts are the units."""
 
 
 @register(
@@ -86,15 +92,19 @@ def share_difference(
 
     Notes
     -----
-    ``p_value`` is Fisher's exact test, two-sided: valid at any n, and conservative at 20 against 20.
-    Where both sides span four prompts or more, both hold for ``prompts like these``: interval and p then use
-    effective numbers (p from a pooled score test on Student's t), flagged ``clustered``. Else they hold for
-    ``these prompts`` alone. A frame without the column ``prompt_id`` cannot tell (``no_prompt_id``).
+    ``p_value`` is Fisher's exact test, two-sided: valid at any n, conservative at 20 against 20, and more so
+    where both sides were drawn with the same seeds, which makes them alike.
+    Where both sides span four prompts or more, interval and p hold for ``prompts like these``, flagged
+    ``clustered``: Newcombe's interval at effective numbers (see :func:`share`), and a test that exchanges
+    whole prompts (:func:`stereotrope.stats.cluster_permutation_test`), exact at any intra-class correlation
+    and conservative where both sides have the same prompts. Four prompts a side cannot give p below 0.029,
+    five 0.008. Else they hold for ``these prompts`` alone. A frame without the column ``prompt_id`` cannot
+    tell (``no_prompt_id``). ``p_least`` is the least p that the same counts could have had.
 
     References
     ----------
-    Newcombe (1998), Statistics in Medicine 17, method 10; Fisher (1934), section 21.02; Rao and Scott
-    (1992), Biometrics 48, for the score test with effective numbers.
+    Newcombe (1998), Statistics in Medicine 17, method 10; Fisher (1934), section 21.02; Gail et al. (1996),
+    Statistics in Medicine 15, for the exchange of whole prompts.
 
     Examples
     --------
@@ -178,26 +188,24 @@ def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, lev
     row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": flags}
     row["holds_for"] = claim.holds_for
     effective = [x for side in both for x in side.effective(category, level=level, claim=claim)]
-    p = None
-    if claim.clustered:
-        row["method"] = _EFFECTIVE
-        freedom = sum(len(side.prompts) - 1 for side in both)
-        by_side = [side.effective(category, level=None, claim=claim) for side in both]
-        p = score_test(*by_side[0], *by_side[1], freedom=freedom)
-    return row, counts, effective, p
+    if not claim.clustered:
+        return row, counts, effective, None
+    row["method"] = _CLUSTERED
+    by_prompt = [x for side in both for x in (side.by_prompt(category), list(side.prompts.values()))]
+    return row, counts, effective, cluster_permutation_test(*by_prompt)
 
 
 def _add_numbers(tested: Sequence[_Tested], *, level: float) -> None:
     """Intervals, p and q of all comparisons at once, set into their rows."""
     if not tested:
         return
-    rows, counts, effective, by_score = zip(*tested, strict=True)
+    rows, counts, effective, of_prompts = zip(*tested, strict=True)
     low, high = newcombe(*np.array(effective).T, level=level)
-    exact = fisher_exact(*np.array(counts).T)
-    p = np.array([e if known is None else known for e, known in zip(exact, by_score, strict=True)])
+    of_images = zip(*(test(*np.array(counts).T) for test in (fisher_exact, fisher_least)), strict=True)
+    p, least = np.array([b or a for a, b in zip(of_images, of_prompts, strict=True)]).T
     q = benjamini_hochberg(p)
     for at, row in enumerate(rows):
-        row.update(low=low[at], high=high[at], p_value=p[at], q_value=q[at])
+        row.update(low=low[at], high=high[at], p_value=p[at], p_least=least[at], q_value=q[at])
         row["method"] += f"; q: Benjamini–Hochberg over {len(tested)} tests"
 
 
