@@ -216,9 +216,9 @@ FINDINGS = (
     Column("value", _F, "size of a difference, such as of the shares that the sentence counts; else null"),
     Column("low", _F, "lower end of its interval, widened for its having been selected"),
     Column("high", _F, "upper end"),
-    Column("level", _F, "coverage of that interval by itself: 1 − α × told / tested"),
+    Column("level", _F, "coverage of that interval by itself: 1 − α × told / tested, α of this look"),
     Column("p_value", _F, "of the comparison, all its tests together"),
-    Column("q_value", _F, "p after Benjamini–Hochberg over all comparisons of all finders"),
+    Column("q_value", _F, "p after Benjamini–Hochberg over all comparisons, at the look that told it"),
     Column("image_ids", _S, "JSON list of the images that show it"),
 )
 """Columns of ``findings``."""

@@ -14,6 +14,7 @@ from stereotrope.audit.drawing import generate_images, require_reachable, retry_
 from stereotrope.audit.estimating import estimate, tidy_labels_of_run
 from stereotrope.audit.file import AuditSpec, validate
 from stereotrope.audit.further_tables import fill_tables, write_further_tables
+from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
@@ -27,9 +28,13 @@ from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
+from stereotrope.run.looks import looks_told
 from stereotrope.tables import CAPTION
 
 __all__ = ["Audit", "Watcher"]
+
+
+_OWED = ("stage", "name", "n", "of", "reason")
 
 
 class Audit:
@@ -235,9 +240,13 @@ def _measure(
     filled = fill_tables(sources)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))
-    estimates, compared = estimate(
-        subjects, tidy, sources, watcher, said=beside, reference=reference, partial=partial, stop=stop
-    )
+    owed = missing or [Missing(**{f: one[f] for f in _OWED}) for one in kept.get("missing", ())]
+    planned = None if plan.spec.looks == "open" else plan.spec.looks
+    at = look_at_run(into.ledger, images, labels, owed, planned=planned)
+    rest: dict[str, Any] = {"reference": reference, "partial": partial, "stop": stop}
+    estimates, compared = estimate(subjects, tidy, sources, watcher, said=beside, at=at, **rest)
+    at.record(into.ledger, compared.differences)
+    info["looks"] = looks_told(into.ledger)
     written = {"prompts": plan.prompts, "images": images, "labels": labels}
     told = {"comparisons": compared.comparisons(), "findings": compared.findings()}
     last = {"estimates": estimates, **told, "reference": reference}

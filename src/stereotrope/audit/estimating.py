@@ -10,6 +10,7 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
+from stereotrope.audit.interim import RunLook
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import EMBEDDED, Subjects, leaves_out
 from stereotrope.audit.work import Watcher
@@ -61,6 +62,7 @@ def estimate(
     watcher: Watcher,
     *,
     said: Mapping[str, Any],
+    at: RunLook,
     reference: pl.DataFrame | None = None,
     partial: bool = False,
     stop: threading.Event | None = None,
@@ -75,6 +77,7 @@ def estimate(
 
     tidy: The frame of :func:`tidy_labels_of_run`.
     said: What further tables say beside.
+    at: Which look at the run it is.
     """
     plan, images = subjects.plan, subjects.images
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
@@ -124,7 +127,9 @@ def estimate(
         said=said,
         failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("fail")},
         proven={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")},
+        alpha=at.alpha,
         margin=plan.spec.alike_within,
+        look=at.look,
     )
 
 

@@ -4,7 +4,7 @@ The file is YAML 1.2 (``no`` and ``on`` are words, not booleans). Every message 
 what was found and what to do.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -41,6 +41,11 @@ class AuditSpec(DesignSpec):
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="of a bootstrap interval")
     alike_within: float = Field(
         0.2, gt=0, lt=1, description="difference of shares within which a comparison is called alike"
+    )
+    looks: Annotated[int, Field(ge=1)] | Literal["open"] = Field(
+        "open",
+        description="how often findings of a run that grows are planned, each with its part of the error; "
+        "open: any number, the first with most of it",
     )
     merge_colours: float | None = Field(
         None, gt=0, le=50, description="CIEDE2000 distance up to which two open colour words count as one"

@@ -143,7 +143,8 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
     _print_sections((s for s in headline["sections"] if s["first"]), out)
     if headline["tested"]:
         out.print(Text("\nWhat was tested", style="bold"))
-        print_wrapped(safe(headline["tested"]), out)
+        for line in (headline["tested"], *headline["looks"]):
+            print_wrapped(safe(line), out)
     for title, told in groupby(headline["findings"], key=lambda finding: str(finding["title"])):
         out.print(Text(f"\n{terminal(title)}", style="bold"))
         for number, finding in enumerate(told, start=1):

@@ -20,6 +20,7 @@ from stereotrope.measure.contract import (
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.findings import RunFindings, comparisons, findings
+from stereotrope.measure.interim import InterimLook
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
@@ -30,6 +31,7 @@ __all__ = [
     "GENERATOR",
     "PAPER",
     "REGISTRY",
+    "InterimLook",
     "MeasureCall",
     "MeasureFrame",
     "MeasureInfo",

@@ -41,9 +41,11 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
         sides = evidence.pictures.sides(c.attribute, c.scope, c.wording)
         value, values = c.category or moved_most(*sides), len({*sides[0], *sides[1]})
         # The value that is named was chosen among those that are there.
-        difference = evidence.difference(c, value, 1 - (1 - differences.level) / max(1, values))
+        usual = evidence.level if not differences.alpha else 1 - (1 - differences.level) / max(1, values)
+        difference = evidence.difference(c, value, usual)
         if difference is not None:
-            yield replace(c, category=value, interval=difference, effect=_left(difference))
+            size = difference if differences.alpha else (difference[0], None, None)
+            yield replace(c, category=value, interval=size, effect=_left(size))
 
 
 def _distant(c: Candidate, evidence: RunEvidence) -> Candidate:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from stereotrope.measure.finder import Candidate, RunEvidence
+from stereotrope.measure.interim import ONLY_LOOK, InterimLook, place_key
 from stereotrope.measure.sentences import two_decimals
 from stereotrope.stats import benjamini_hochberg, cauchy_combined, normal_quantile, reachable, smallest_shift
 
@@ -40,6 +41,7 @@ class Tested:
     p, p_least: p-value of its hypothesis, and the least that its counts could have given.
     n: Images of both sides, where images are the units of its tests.
     widest: The value whose difference may be largest, its difference and the ends of its interval.
+    key: What stands for the place from one look to the next.
     """
 
     example: Candidate
@@ -47,6 +49,7 @@ class Tested:
     p_least: float
     n: tuple[int, int] | None
     widest: Size | None
+    key: str
 
 
 @dataclass(frozen=True)
@@ -60,19 +63,39 @@ class Differences:
     (:func:`reachable`). What is told of a place has an interval at the level 1 − α·R/m, with R the places
     that are told and m the family (Benjamini and Yekutieli 2005, JASA 100): it covers though it was selected.
 
+    Of a run that grows this is one look, with an α of its own. What a look before told is told here too,
+    with the numbers of the pictures that are there now and the q of the look that told it.
+
     places: Every place that was tested.
     every_q: q-value of each place of the family.
+    alpha: Error of this look; with 0 nothing is told but what was told before.
     """
 
     places: Mapping[Place, Tested]
     every_q: Mapping[Place, float]
     alpha: float
     margin: float
+    look: InterimLook = ONLY_LOOK
+
+    @cached_property
+    def found(self) -> dict[Place, float]:
+        """q-value of each place that this look tells."""
+        return {place: q for place, q in self.every_q.items() if q <= self.alpha}
+
+    @cached_property
+    def kept(self) -> dict[Place, float]:
+        """q-value of each further place that is told since a look before told it."""
+        told = self.look.told
+        return {
+            place: told[tested.key]
+            for place, tested in self.places.items()
+            if tested.key in told and place not in self.found
+        }
 
     @cached_property
     def q(self) -> dict[Place, float]:
         """q-value of each place that is told."""
-        return {place: q for place, q in self.every_q.items() if q <= self.alpha}
+        return {**self.found, **self.kept}
 
     @property
     def n_reachable(self) -> int:
@@ -104,10 +127,10 @@ class Differences:
                     "verdict": self.verdict(place),
                     "margin": self.margin,
                     **dict(zip(("category", "value", "low", "high"), widest, strict=True)),
-                    "level": _alike_level(self.alpha),
+                    "level": _alike_level(self.alpha) if self.alpha else None,
                     "p_value": tested.p,
                     "p_least": tested.p_least,
-                    "q_value": self.every_q.get(place),
+                    "q_value": self.q.get(place, self.every_q.get(place)),
                 }
             )
         return sorted(
@@ -116,14 +139,17 @@ class Differences:
 
     @property
     def level(self) -> float:
-        """Level of the intervals of what is told."""
-        return 1 - self.alpha * len(self.q) / max(1, self.n_reachable)
+        """Level of the intervals of what is told; 1 where no error is left for any."""
+        family = len({*self.every_q, *self.kept})
+        return 1 - self.alpha * max(1, len(self.q)) / max(1, family)
 
     def widened(
         self, size: tuple[float, float | None, float | None], level: float
     ) -> tuple[float, float | None, float | None]:
         """A size with its interval of a usual level, widened for having been selected."""
         value, low, high = size
+        if not self.alpha:
+            return value, None, None
         wider = normal_quantile(self.level) / normal_quantile(level)
 
         def moved(end: float | None) -> float | None:
@@ -133,6 +159,12 @@ class Differences:
 
     def sentence(self) -> str:
         """How many comparisons differ, and how large a difference would have been found."""
+        if not self.alpha:
+            return self.look.exhausted
+        told = self._at_this_look()
+        return self.look.lead + (told[0].lower() + told[1:] if self.look.lead else told)
+
+    def _at_this_look(self) -> str:
         times = "1 comparison" if len(self.places) == 1 else f"{_thousands(len(self.places))} comparisons"
         if not self.n_reachable:
             few = self._of_pictures()
@@ -141,14 +173,21 @@ class Differences:
                 if few
                 else "none has the pictures"
             )
-            return f"No difference could have been found in {times}: {why}."
-        found = len(self.q)
+            new = "new " if self.kept else ""
+            return f"No {new}difference could have been found in {times}: {why}.{self._kept()}"
+        found = len(self.found)
         if not found:
             told = f"No difference beyond chance in {times}"
         else:
             verb = "differs" if found == 1 else "differ"
             told = f"{found} of {times} {verb} beyond chance (false discovery rate {self.alpha:g} over all)"
-        return f"{told}{self._found_from()}.{self._alike()}"
+        return f"{told}{self._found_from()}.{self._kept()}{self._alike()}"
+
+    def _kept(self) -> str:
+        """How many were told before and are not found by this look."""
+        n = len(self.kept)
+        more = " more" if self.found else ""
+        return f" {_thousands(n)}{more} {'was' if n == 1 else 'were'} found at an earlier look." if n else ""
 
     def _alike(self) -> str:
         """How many of the others are alike."""
@@ -179,11 +218,11 @@ class Differences:
         if not self.sizes:
             return ""
         n, m = (median_low(side) for side in zip(*self.sizes, strict=True))
-        level = self.alpha * max(1, len(self.q)) / self.n_reachable
+        level = self.alpha * max(1, len(self.found)) / self.n_reachable
         least = smallest_shift(n, m, alpha=level, power=_POWER)
         if math.isnan(least):
             what = "not even a complete shift would have been found four times in five"
-        elif self.q:
+        elif self.found:
             what = f"shifts above {two_decimals(least)} are found four times in five"
         else:
             what = f"only shifts above {two_decimals(least)} would have been found"
@@ -199,8 +238,20 @@ def place_of(c: Candidate, evidence: RunEvidence) -> Place:
     return evidence.drawn(c.scope), c.wording.contrast, c.wording.reference, about
 
 
+def key_of(place: Place, evidence: RunEvidence, *, words: bool) -> str:
+    """What stands for a place from one look to the next; ``words`` where a wording says what is compared."""
+    if not words:
+        return place_key(*place)
+    return place_key(*place, factors=[f for f in evidence.pictures.factors if f != "annotator"])
+
+
 def differing(
-    candidates: Iterable[Candidate], evidence: RunEvidence, *, alpha: float, margin: float = ALIKE_WITHIN
+    candidates: Iterable[Candidate],
+    evidence: RunEvidence,
+    *,
+    alpha: float,
+    margin: float = ALIKE_WITHIN,
+    look: InterimLook = ONLY_LOOK,
 ) -> Differences:
     """Run all tests against one another."""
     tests: dict[Place, dict[tuple[str, str | None], list[Candidate]]] = {}
@@ -208,25 +259,31 @@ def differing(
         if one.p is not None:
             by = tests.setdefault(place_of(one, evidence), {})
             by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
-    places = {place: _tested(by, evidence, alpha=alpha) for place, by in tests.items()}
+    places = {place: _tested(place, by, evidence, alpha=alpha) for place, by in tests.items()}
     listed = list(places)
     p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
     family = np.flatnonzero(reachable(least, alpha=alpha))
     q = benjamini_hochberg(p[family])
     every_q = {listed[at]: float(own) for at, own in zip(family.tolist(), q.tolist(), strict=True)}
-    return Differences(places, every_q, alpha, margin)
+    return Differences(places, every_q, alpha, margin, look)
 
 
 def _tested(
-    by: Mapping[tuple[str, str | None], Sequence[Candidate]], evidence: RunEvidence, *, alpha: float
+    place: Place,
+    by: Mapping[tuple[str, str | None], Sequence[Candidate]],
+    evidence: RunEvidence,
+    *,
+    alpha: float,
 ) -> Tested:
     p, least = _of_place(by.values())
     every = [one for some in by.values() for one in some]
-    sizes = [size for some in by.values() for size in _sizes(some, evidence, level=_alike_level(alpha))]
+    level = _alike_level(alpha)
+    sizes = [size for some in by.values() if alpha for size in _sizes(some, evidence, level=level)]
     # Where a test has no interval, nothing says that its sides are alike.
     whole = bool(sizes) and all(low is not None and high is not None for *_, low, high in sizes)
     widest = max(sizes, key=lambda one: max(-(one[2] or 0.0), one[3] or 0.0)) if whole else None
-    return Tested(every[0], p, least, next((c.n for c in every if c.n), None), widest)
+    key = key_of(place, evidence, words=every[0].wording is not None)
+    return Tested(every[0], p, least, next((c.n for c in every if c.n), None), widest, key)
 
 
 def _sizes(tests: Sequence[Candidate], evidence: RunEvidence, *, level: float) -> Iterator[Size]:

@@ -14,9 +14,10 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.combined import moved_most, parted
-from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
+from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing, place_of
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import unproven
+from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.sentences import q_text, span, two_decimals
 from stereotrope.measure.tidy import reason_given, to_polars
 from stereotrope.tables import (
@@ -63,6 +64,7 @@ class RunFindings:
         proven: Collection[tuple[str, str]] = (),
         alpha: float = 0.05,
         margin: float = ALIKE_WITHIN,
+        look: InterimLook = ONLY_LOOK,
     ) -> RunFindings:
         """Read a run; for the arguments see :func:`findings`."""
         needs = ("measure", "attribute", "value", "contrast")
@@ -89,7 +91,8 @@ class RunFindings:
                     _require_candidate(one, finder, drawn)
                     found.append(one)
         order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
-        return cls(evidence, found, order, differing(found, evidence, alpha=alpha, margin=margin))
+        compared = differing(found, evidence, alpha=alpha, margin=margin, look=look)
+        return cls(evidence, found, order, compared)
 
     def findings(self, limit: int = 50) -> pl.DataFrame:
         """The lists of findings."""
@@ -152,8 +155,10 @@ def findings(
     failed, proven: Annotator and attribute of each check that an annotator failed, or passed, elsewhere; of
         one that failed, attribute None is for all.
     limit: Most findings returned, the summary not counted.
-    alpha: False discovery rate of the list of differences, and error rate of “alike”.
+    alpha: False discovery rate of the list of differences, and error rate of “alike”: of one look.
     margin: Difference of shares within which sides are called alike.
+    look: Which look at a run that grows this is, and what those before told, which is told again. Give
+        ``alpha`` what :func:`stereotrope.stats.look_alpha` gives this look; a run does so by itself.
 
     Returns: :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
     annotators read in pictures, never of identity or intent.
@@ -237,9 +242,9 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
     where = json.dumps(c.scope, ensure_ascii=False, sort_keys=True)
     value, low, high = c.interval or (None, None, None)
     if name == "difference" and value is not None:
-        sentence = (
-            f"{sentence.removesuffix('.')}; {c.size} {two_decimals(value)}{span(low, high)} ({q_text(c.q)})"
-        )
+        before = ", at an earlier look" if place_of(c, evidence) in differences.kept else ""
+        size = f"{c.size} {two_decimals(value)}{span(low, high)} ({q_text(c.q)}{before})"
+        sentence = f"{sentence.removesuffix('.')}; {size}"
     shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
     further = [f"{len(left)} more annotators"] if left else []
     identity = json.dumps([c.kind, where, c.attribute, c.measure, *c.parts], ensure_ascii=False)
@@ -254,7 +259,7 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
         "value": value,
         "low": low,
         "high": high,
-        "level": differences.level if name == "difference" else None,
+        "level": differences.level if name == "difference" and differences.alpha else None,
         "p_value": c.place_p,
         "q_value": c.q,
         "image_ids": json.dumps(images, ensure_ascii=False),

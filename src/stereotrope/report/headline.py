@@ -36,6 +36,7 @@ def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
     - ``missing``: ``{sentence, items, notes, columns, rows, labels}``: ``items`` says in a sentence each what
       a stage could not do, ``notes`` what readers of files left out; the first ``labels`` columns name a row;
     - ``tested``: how many comparisons were tested and how many differ, a sentence; null where none was;
+    - ``looks``: each look at a run that was looked at more than once, a sentence each;
     - ``findings``: the first of each list, ``{rank, list, title, kind, sentence, scope, attribute, measure,
       images}``, ``title`` being that of the list;
     - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
@@ -60,6 +61,7 @@ def headline_of(material: Material) -> dict[str, Any]:
         "summary": summary(material),
         "missing": missing_table(material),
         "tested": material.tested,
+        "looks": material.looks,
         "findings": [
             {"title": title, "scope": json.loads(row["scope"] or "{}"), "images": image_ids(row)}
             | {column: row[column] for column in ("rank", "list", "kind", "sentence", "attribute", "measure")}

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.report.numbers import count
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
 from stereotrope.run import Run
@@ -105,6 +106,17 @@ class Material:
     def explain(self, series: Series | str, definition: str | None = None) -> MeasureProse:
         """Words for a series, or for a measure's own scores, of one definition where these differ."""
         return self.prose.explain(series, definition)
+
+    @cached_property
+    def looks(self) -> list[str]:
+        """Every look at the run in a sentence, where there were several."""
+        looks = self.info.get("looks") or []
+        return [
+            f"Look {one['look']}: {count(one['pictures'], 'picture')}, error {one['alpha']:.3g}, "
+            f"{count(one['told'], 'difference')} found."
+            for one in looks
+            if len(looks) > 1
+        ]
 
     @cached_property
     def scores(self) -> pl.DataFrame:

@@ -341,8 +341,8 @@ def _is(value: object, kind: Any) -> bool:
 
 
 INFO_KINDS: Mapping[str, Any] = {
-    **dict.fromkeys(("annotators", "folded", "generators", "judge_cards", "lookalikes", "measures"), (dict,)),
-    **dict.fromkeys(("missing", "published", "taxonomies"), (dict,)),
+    **dict.fromkeys(("annotators", "folded", "generators", "judge_cards", "lookalikes", "looks"), (dict,)),
+    **dict.fromkeys(("measures", "missing", "published", "taxonomies"), (dict,)),
     **dict.fromkeys(("factors", "generator_notes", "notes"), (str,)),
     **dict.fromkeys(("baseline", "counts", "dimensions", "packages"), dict),
     **dict.fromkeys(("sections", "tables", "versions", "words"), dict),
@@ -360,6 +360,7 @@ _KINDS = {**INFO_KINDS, "lexicons": (dict,)}
 _ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "annotators": {"name": str},
     "generators": {"name": str, "note": str | None},
+    "looks": {"look": int, "pictures": int, "alpha": int | float, "told": int},
     "missing": {"stage": str, "name": str, "n": int, "of": int, "reason": str},
 }
 """Key of ``run.json`` → what each of its entries must have."""

@@ -17,6 +17,7 @@ from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.further_tables import TABLES
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
+from stereotrope.run.looks import looks_in
 from stereotrope.run.migration import estimates_of_format_1, findings_of_one_list, with_own_definitions
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import (
@@ -116,6 +117,20 @@ class Run:
         """Every comparison that was tested and how it ends; empty in runs that did not keep them."""
         there = (self.path / "comparisons.parquet").is_file()
         return self._table("comparisons") if there else pl.DataFrame(schema=polars_types(COMPARISONS))
+
+    @functools.cached_property
+    def looks(self) -> pl.DataFrame:
+        """One row a look at the run as it grew: ``look, pictures, alpha, told`` (differences), ``time``.
+
+        Empty where none was made, or by a version that recorded none.
+        """
+        file = self.path / "ledger.db"
+        rows: list[tuple[Any, ...]] = []
+        if file.is_file():
+            with Ledger(file, readonly=True) as ledger:
+                told = enumerate(looks_in(ledger), start=1)
+                rows = [(number, o.pictures, o.alpha, len(o.told), o.time) for number, o in told]
+        return pl.DataFrame(rows, schema=_LOOKS, orient="row")
 
     @functools.cached_property
     def embeddings(self) -> pl.DataFrame:
@@ -274,6 +289,12 @@ _SPENDING = {
     **dict.fromkeys(("input_tokens", "output_tokens", "images"), pl.Int64),
     "cost": pl.Float64,
     "unpriced": pl.Int64,
+}
+_LOOKS = {
+    **dict.fromkeys(("look", "pictures"), pl.Int64),
+    "alpha": pl.Float64,
+    "told": pl.Int64,
+    "time": pl.String,
 }
 _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
 

@@ -55,6 +55,7 @@ from stereotrope.stats.power import shift_power, smallest_shift
 from stereotrope.stats.ranks import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
+from stereotrope.stats.spending import look_alpha
 from stereotrope.stats.tails import js_tail
 from stereotrope.stats.vendi import (
     tfidf,
@@ -101,6 +102,7 @@ __all__ = [
     "js_divergence",
     "js_tail",
     "krippendorff_alpha",
+    "look_alpha",
     "mean_ranks",
     "newcombe",
     "normal_interval",

@@ -40,7 +40,7 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
         }
         for one in material.first_findings
     ]
-    return [Block("findings", {"tested": material.tested, "lists": lists})]
+    return [Block("findings", {"tested": material.tested, "looks": material.looks, "lists": lists})]
 
 
 def _first(material: Material) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,95 @@
+"""Which look at a run this is, what error it is given, and what the looks before told."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from stereotrope.audit.work import GENERATE, Missing
+from stereotrope.measure import InterimLook
+from stereotrope.measure.differences import Differences
+from stereotrope.run import Ledger
+from stereotrope.run.looks import RecordedLook, looks_in, record_look
+from stereotrope.stats import look_alpha
+
+ALPHA = 0.05
+"""False discovery rate of all differences that a run tells, over all looks at it."""
+
+
+@dataclass(frozen=True)
+class RunLook:
+    """A look at a run before it is made: its error, and what those before told."""
+
+    look: InterimLook
+    recorded: RecordedLook
+
+    @property
+    def alpha(self) -> float:
+        """Error of this look."""
+        return self.recorded.alpha
+
+    def record(self, ledger: Ledger, compared: Differences) -> None:
+        """Record what it told, before anybody can read it; where nothing could be told it is none."""
+        if compared.n_reachable:
+            told = {compared.places[place].key: q for place, q in compared.found.items()}
+            record_look(ledger, replace(self.recorded, told=told))
+
+
+def look_at_run(
+    ledger: Ledger,
+    images: pl.DataFrame,
+    labels: pl.DataFrame,
+    missing: Sequence[Missing],
+    *,
+    planned: int | None,
+) -> RunLook:
+    """The look that is made at a run as it is now.
+
+    The same pictures measured again, by other measures or annotators, folded otherwise, or by a run that was
+    killed, are the same look; more or other pictures are a new one, and so are more labels by an annotator
+    that had labelled a part. A look at a run that was cut short is given less
+    (:func:`stereotrope.stats.look_alpha`).
+
+    missing: What the run could not do.
+    planned: Looks planned; None for any number.
+    """
+    known = looks_in(ledger)
+    identity, pictures = _identity(images, labels)
+    at, same = next(
+        ((at, one) for at, one in enumerate(known) if one.identity == identity), (len(known), None)
+    )
+    told: dict[str, float] = {}
+    for one in known:
+        if one is not same:
+            told = {**one.told, **told}
+    if same is None:
+        spent = sum(one.alpha for one in known)
+        complete = _complete(images, missing)
+        same = RecordedLook(
+            identity, pictures, look_alpha(spent, planned=planned, alpha=ALPHA, complete=complete)
+        )
+    return RunLook(InterimLook(at + 1, planned, told), same)
+
+
+def _identity(images: pl.DataFrame, labels: pl.DataFrame) -> tuple[str, int]:
+    """A hash of what is looked at, and how many pictures that are."""
+    counted = images.filter(pl.col("status") != "excluded").sort("image_id")
+    lines = [
+        f"{i} {status} {digest or ''}"
+        for i, status, digest in counted.select("image_id", "status", "sha256").iter_rows()
+    ]
+    usable = counted.filter(pl.col("status") == "ok").select("image_id")
+    own = labels.filter(pl.col("subject_kind") == "image", pl.col("derived_from").is_null())
+    for (name,), part in own.sort("annotator").group_by("annotator", maintain_order=True):
+        lacking = usable.join(part, left_on="image_id", right_on="subject_id", how="anti")
+        lines += [f"{name} {image}" for image in lacking["image_id"]]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest(), usable.height
+
+
+def _complete(images: pl.DataFrame, missing: Sequence[Missing]) -> float:
+    """Part of what was asked for that is there: of the pictures, and of each annotator's labels."""
+    lacking = sum(one.n for one in missing if one.stage == GENERATE)
+    drawn = images.height / max(1, images.height + lacking)
+    labelled = min((1 - one.n / one.of for one in missing if one.stage != GENERATE and one.of), default=1.0)
+    return drawn * labelled

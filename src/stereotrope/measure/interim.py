@@ -1,0 +1,66 @@
+"""Looking at a run more than once while it grows."""
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+@dataclass(frozen=True)
+class InterimLook:
+    """One of several looks at a run that grows: an interim analysis.
+
+    Each look has an error of its own (:func:`stereotrope.stats.look_alpha`), and what one of them told stays
+    told. So the union of all lists holds the sum of the errors.
+
+    number: 1 for the first.
+    planned: How many were planned beforehand; None for any number.
+    told: What looks before told: key of the place (:func:`place_key`) → q with which they did.
+    """
+
+    number: int = 1
+    planned: int | None = None
+    told: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def lead(self) -> str:
+        """Words that begin a sentence about it; none where it is the only one so far."""
+        if self.number == 1 and self.planned in (None, 1):
+            return ""
+        if self.number > len(_ORDINALS):
+            return f"Look {self.number} at this run: "
+        of = f" of {self.planned} planned looks" if self.number <= (self.planned or 0) else " look"
+        return f"{_ORDINALS[self.number - 1].capitalize()}{of} at this run: "
+
+    @property
+    def exhausted(self) -> str:
+        """What is said where the looks before have spent the whole error."""
+        before = "looks before this one" if self.planned is None else f"{self.planned} planned looks"
+        return (
+            f"The {before} have spent the whole error of this run, so this one tells no new difference, and "
+            "intervals have no error left. What was told stays. To test what is new, run the audit with "
+            "another seed into a new folder."
+        )
+
+
+ONLY_LOOK = InterimLook()
+"""The look of a single computation."""
+
+
+def place_key(conditions: Hashable, *about: Hashable, factors: Sequence[str] = ()) -> str:
+    """A short name for what a comparison is about, which stays when the design grows around it.
+
+    conditions: What is compared; where ``factors`` are given, combinations of their levels. A factor that a
+        condition has no level of does not count, so that one that joins the design changes no name.
+    about: What it is compared with, and in what.
+    """
+    told: object = conditions
+    if factors and isinstance(conditions, tuple):
+        named = [{f: x for f, x in zip(factors, one, strict=True) if x is not None} for one in conditions]
+        told = sorted(json.dumps(one, ensure_ascii=False, sort_keys=True) for one in named)
+    elif isinstance(conditions, frozenset):
+        told = sorted(map(list, conditions))
+    text = json.dumps([told, *about], ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

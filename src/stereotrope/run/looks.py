@@ -1,0 +1,60 @@
+"""The looks at a run, as its ledger records them."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from stereotrope.run.ledger import Ledger
+
+LOOKS = "looks"
+"""Stage of the ledger: a row whenever a look tells something else than it did."""
+
+
+@dataclass(frozen=True)
+class RecordedLook:
+    """One look at a run: findings of a set of pictures.
+
+    identity: Hash of what was looked at.
+    pictures: How many there were.
+    alpha: Error that the look was given.
+    told: Key of each place that it told → q.
+    time: When it was first made.
+    """
+
+    identity: str
+    pictures: int
+    alpha: float
+    told: Mapping[str, float] = field(default_factory=dict)
+    time: str = ""
+
+
+def looks_in(ledger: Ledger) -> list[RecordedLook]:
+    """Every look in the order in which they were first made, each with what it told last.
+
+    A run of a version that recorded none has none.
+    """
+    found: dict[str, RecordedLook] = {}
+    for payload in ledger.get_all(LOOKS).values():
+        one = RecordedLook(**payload)
+        known = found.get(one.identity, one)
+        found[one.identity] = replace(known, told=one.told, pictures=one.pictures)
+    return list(found.values())
+
+
+def record_look(ledger: Ledger, look: RecordedLook) -> None:
+    """Record a look, durable when this returns; one that is recorded so already adds nothing."""
+    known = {one.identity: one for one in looks_in(ledger)}.get(look.identity)
+    if known is not None and replace(look, alpha=known.alpha, time=known.time) == known:
+        return
+    now = look.time or time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    last = max(map(int, ledger.get_all(LOOKS)), default=0)
+    ledger.put(LOOKS, f"{last + 1:09d}", asdict(replace(look, time=now, told=dict(look.told))))
+
+
+def looks_told(ledger: Ledger) -> list[dict[str, Any]]:
+    """What ``run.json`` says of the looks: no clock."""
+    return [
+        {"look": number, "pictures": one.pictures, "alpha": round(one.alpha, 9), "told": len(one.told)}
+        for number, one in enumerate(looks_in(ledger), start=1)
+    ]

@@ -1,0 +1,49 @@
+"""What a ledger records of the looks at a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stereotrope.run import Ledger
+from stereotrope.run.looks import LOOKS, RecordedLook, looks_in, looks_told, record_look
+
+ONE = RecordedLook("a", 12, 0.04, {"p": 0.01}, "2026-01-01 00:00:00 UTC")
+
+
+def test_a_ledger_of_a_version_that_recorded_none_has_no_looks(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.put("generate", "k", {})
+        assert looks_in(ledger) == looks_told(ledger) == []
+
+
+def test_a_look_is_recorded_once_and_keeps_its_error_and_time(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        record_look(ledger, ONE)
+        record_look(ledger, replace(ONE, time=""))
+        assert len(ledger.get_all(LOOKS)) == 1
+        record_look(ledger, replace(ONE, told={"q": 0.02}, alpha=0.01, time=""))
+        assert looks_in(ledger) == [replace(ONE, told={"q": 0.02})]
+        assert len(ledger.get_all(LOOKS)) == 2
+
+
+def test_looks_stand_in_the_order_in_which_they_were_made_first(tmp_path: Path) -> None:
+    names = [f"look {i}" for i in range(12)]
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for name in [*names, names[0]]:
+            record_look(ledger, replace(ONE, identity=name, told={name: 0.01}, time=""))
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        assert [one.identity for one in looks_in(ledger)] == names
+        assert all(one.time.endswith("UTC") for one in looks_in(ledger))
+        assert looks_told(ledger)[11] == {"look": 12, "pictures": 12, "alpha": pytest.approx(0.04), "told": 1}
+
+
+def test_a_look_is_recorded_beside_one_that_damage_took(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for name in "abc":
+            record_look(ledger, replace(ONE, identity=name))
+        ledger.forget(LOOKS, ["000000001"])
+        record_look(ledger, replace(ONE, identity="d"))
+        assert [one.identity for one in looks_in(ledger)] == ["b", "c", "d"]
