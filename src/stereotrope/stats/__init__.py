@@ -52,6 +52,7 @@ from stereotrope.stats.polygon import (
     radar_weights,
 )
 from stereotrope.stats.power import shift_power, smallest_shift
+from stereotrope.stats.prediction_powered import PoweredShare, prediction_powered_share
 from stereotrope.stats.ranks import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
@@ -68,6 +69,7 @@ from stereotrope.stats.vendi import (
 
 __all__ = [
     "ICC_GRID",
+    "PoweredShare",
     "Resample",
     "ScoreOfSums",
     "agreement_interval",
@@ -113,6 +115,7 @@ __all__ = [
     "pairwise_score",
     "pearson",
     "permutation_p",
+    "prediction_powered_share",
     "radar_weights",
     "rank_agreement",
     "rarefied_entropy",
