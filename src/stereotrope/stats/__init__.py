@@ -30,6 +30,7 @@ from stereotrope.stats.icc import (
     effective_trials,
     icc_evidence,
     icc_weights,
+    widened_number,
 )
 from stereotrope.stats.intervals import fisher_z, jackknife_interval, newcombe, normal_quantile, wilson
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
@@ -138,5 +139,6 @@ __all__ = [
     "vendi_score",
     "vendi_scores",
     "vendi_standard_error",
+    "widened_number",
     "wilson",
 ]

@@ -72,16 +72,25 @@ def effective_trials(n: ArrayLike, weights: Floats | None, *, level: float = 0.9
         Methodology 3 (Wilson with the effective sample size).
     """
     trials = np.asarray(n, np.float64)
-    z, total = normal_quantile(level), float(trials.sum())
+    total = float(trials.sum())
     alike = float(np.sum(trials**2)) / total - 1 if total else 0.0
-    if weights is None or alike <= 0:
-        return total
-    sd = np.sqrt(1 + alike * ICC_GRID)
+    return total if weights is None else widened_number(total, alike, weights, level=level)
+
+
+def widened_number(n: float, alike: float, weights: Floats, *, level: float = 0.95) -> float:
+    r"""Trials left of ``n`` where the variance is :math:`1 + aρ` times that of independent ones.
+
+    n, alike: Independent trials that would tell as much at :math:`ρ = 0`, and :math:`a`.
+    weights, level: As of :func:`effective_trials`.
+    """
+    if alike <= 0:
+        return n
+    z, sd = normal_quantile(level), np.sqrt(1 + alike * ICC_GRID)
 
     def beyond(limit: float) -> float:
         return float(weights @ special.ndtr(-limit / sd)) - (1 - level) / 2
 
-    return total * (z / float(optimize.brentq(beyond, 0.9 * z, 1.1 * z * sd[-1], xtol=1e-9))) ** 2
+    return n * (z / float(optimize.brentq(beyond, 0.9 * z, 1.1 * z * sd[-1], xtol=1e-9))) ** 2
 
 
 def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
