@@ -21,6 +21,13 @@ def test_prompts_of_one_picture_each_are_no_clusters() -> None:
     assert (claim.holds_for, claim.clustered) == ("prompts like these", False)
 
 
+def test_sides_of_the_same_known_prompts_are_matched() -> None:
+    one, other, three = (dict.fromkeys(prompts, 2) for prompts in ("abcd", "abce", "abc"))
+    assert claim_of(one, {**one, "a": 5}).matched
+    for sides in ((one, other), (one,), (three, three), ({**one, None: 1},) * 2):
+        assert not claim_of(*sides).matched
+
+
 def test_units_are_numbered_over_all_sides() -> None:
     claim, (first, second) = units_of([7, 7, 3, 1, 2], [1, 2, 3, 9])
     assert claim.prompts

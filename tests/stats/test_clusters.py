@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -8,7 +8,17 @@ from scipy import special
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import cluster_bootstrap_mean, cluster_permutation_test, fisher_exact, fisher_least
+from stereotrope.stats import (
+    cluster_bootstrap_mean,
+    cluster_flip_test,
+    cluster_permutation_test,
+    effective_counts,
+    fisher_exact,
+    fisher_least,
+    fisher_z,
+    newcombe,
+    shared_correlation,
+)
 
 
 def by_enumeration(k1: np.ndarray, n1: np.ndarray, k2: np.ndarray, n2: np.ndarray) -> tuple[float, float]:
@@ -65,6 +75,58 @@ def test_exchange_of_clusters_keeps_its_level(m: int, n: int, icc: float) -> Non
     sizes = np.full(m, n)
     p = np.array([cluster_permutation_test(a, sizes, b, sizes)[0] for a, b in k])
     assert 0.01 < np.mean(p <= 0.05) < 0.065
+
+
+def test_sides_of_pairs_are_exchanged_as_if_all_ways_were_tried() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        n1, n2 = rng.integers(1, 6, size=(2, rng.integers(1, 8)))
+        k1, k2 = rng.binomial(n1, 0.3), rng.binomial(n2, 0.6)
+        total, hits = n1.sum() + n2.sum(), k1.sum() + k2.sum()
+        gaps = total * (k1 - k2) - hits * (n1 - n2)
+        sums = np.abs(np.array(list(product([1, -1], repeat=gaps.size))) @ gaps)
+        by_hand = np.mean(sums >= abs(gaps.sum())), np.mean(sums >= sums.max())
+        assert cluster_flip_test(k1, n1, k2, n2) == pytest.approx(by_hand)
+
+
+def test_exchange_of_single_pairs_is_mcnemars_test() -> None:
+    first, second, ones = np.arange(30) < 17, np.arange(30) % 5 == 0, np.ones(30, int)
+    only = int((first & ~second).sum()), int((first ^ second).sum())
+    p, least = cluster_flip_test(first, ones, second, ones)
+    assert p == pytest.approx(scipy_stats.binomtest(*only).pvalue)
+    assert least == pytest.approx(2.0 ** (1 - only[1]))
+    assert np.isnan(cluster_flip_test([], [], [], [])).all()
+    assert cluster_flip_test([1, 2], [4, 4], [1, 2], [4, 4]) == (1.0, 1.0)
+
+
+def test_the_correlation_of_pairs_is_believed_less_a_standard_error() -> None:
+    k1, k2, n = [1, 4, 6, 9, 3, 8, 2], [2, 4, 7, 9, 1, 9, 3], [10] * 7
+    seen = float(np.corrcoef(k1, k2)[0, 1])
+    assert shared_correlation(k1, n, k2, n) == pytest.approx(
+        float(fisher_z(seen, 7, level=0.682689)[0]), abs=1e-5
+    )
+    assert shared_correlation(k1, n, k2[::-1], n) == 0.0
+    assert shared_correlation(k1, n, [5] * 7, n) == 0.0
+    assert 0.9 < shared_correlation(k1, n, k1, n) < 0.99
+
+
+@pytest.mark.parametrize(("m", "n", "alike"), [(6, 20, 0.9), (10, 5, 0.5), (200, 5, 0.5)])
+def test_matched_sides_keep_their_level_and_cover(m: int, n: int, alike: float) -> None:
+    rng, sizes = np.random.default_rng(13), np.full(m, n)
+    common = rng.normal(size=(400, 1, m))
+    shares = special.ndtr(np.sqrt(alike) * common + np.sqrt(1 - alike) * rng.normal(size=(400, 2, m)))
+    p, covered, wide = [], [], []
+    for k1, k2 in rng.binomial(n, shares):
+        p.append(cluster_flip_test(k1, sizes, k2, sizes)[0])
+        counts = [*effective_counts(k1, sizes), *effective_counts(k2, sizes)]
+        (low, high), (without, end) = (
+            newcombe(*counts, correlation=r) for r in (shared_correlation(k1, sizes, k2, sizes), 0.0)
+        )
+        covered.append(low <= 0 <= high)
+        wide.append((high - low) / (end - without))
+    assert np.mean(np.array(p) <= 0.05) < 0.07
+    assert np.mean(covered) > 0.92
+    assert np.mean(wide) < 0.95
 
 
 def test_cluster_bootstrap_agrees_with_drawing_rows() -> None:

@@ -30,11 +30,13 @@ class Claim:
     prompts: Whether prompts are the units; else pictures are.
     repeated: Whether any prompt has several pictures.
     known: Whether the frame says of every picture which prompt it is of.
+    matched: Whether prompts are the units and both sides have the same ones.
     """
 
     prompts: bool
     repeated: bool
     known: bool
+    matched: bool = False
 
     @property
     def clustered(self) -> bool:
@@ -63,10 +65,13 @@ def claim_of(*sides: Mapping[Any, int]) -> Claim:
     ('prompts like these', 'these prompts')
     """
     numbers = [len(side) - (None in side) for side in sides]
+    prompts = bool(numbers) and min(numbers) >= FEWEST_PROMPTS
+    known = not any(side.get(None) for side in sides)
     return Claim(
-        prompts=bool(numbers) and min(numbers) >= FEWEST_PROMPTS,
+        prompts=prompts,
         repeated=any(n > 1 for side in sides for n in side.values()),
-        known=not any(side.get(None) for side in sides),
+        known=known,
+        matched=prompts and known and len(sides) == 2 and set(sides[0]) == set(sides[1]),
     )
 
 

@@ -11,7 +11,12 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
-from stereotrope.stats.clusters import cluster_bootstrap_mean, cluster_permutation_test
+from stereotrope.stats.clusters import (
+    cluster_bootstrap_mean,
+    cluster_flip_test,
+    cluster_permutation_test,
+    shared_correlation,
+)
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
@@ -80,6 +85,7 @@ __all__ = [
     "cauchy_combined",
     "chao_shen_entropy",
     "cluster_bootstrap_mean",
+    "cluster_flip_test",
     "cluster_permutation_test",
     "cohen_kappa",
     "corrected_shares",
@@ -126,6 +132,7 @@ __all__ = [
     "resampled_counts",
     "resampled_js",
     "resampled_shares",
+    "shared_correlation",
     "shift_power",
     "shuffled_js",
     "sign_test",

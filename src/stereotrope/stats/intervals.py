@@ -37,18 +37,26 @@ def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, 
 
 
 def newcombe(
-    k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, level: float = 0.95
+    k1: ArrayLike,
+    n1: ArrayLike,
+    k2: ArrayLike,
+    n2: ArrayLike,
+    *,
+    level: float = 0.95,
+    correlation: ArrayLike = 0.0,
 ) -> tuple[Floats, Floats]:
-    r"""Newcombe's hybrid score interval of a difference of two independent shares (his method 10).
+    r"""Newcombe's hybrid score interval of a difference of two shares (his method 10).
 
-    With :math:`d = p_1 - p_2` and the Wilson limits :math:`(l_i, u_i)`,
-    low :math:`= d - \sqrt{(p_1-l_1)^2 + (u_2-p_2)^2}` and
-    high :math:`= d + \sqrt{(u_1-p_1)^2 + (p_2-l_2)^2}`.
+    With :math:`d = p_1 - p_2`, the Wilson limits :math:`(l_i, u_i)` and the correlation :math:`r`,
+    low :math:`= d - \sqrt{(p_1-l_1)^2 + (u_2-p_2)^2 - 2r(p_1-l_1)(u_2-p_2)}` and
+    high :math:`= d + \sqrt{(u_1-p_1)^2 + (p_2-l_2)^2 - 2r(u_1-p_1)(p_2-l_2)}`.
 
     k1, n1, k2, n2: Successes and trials of both sides; shapes broadcast, effective numbers allowed.
+    correlation: Of the two shares, in [−1, 1]: 0 where they are independent.
     Returns low, high: Arrays in [−1, 1].
     Undefined: NaN where either side has no trial.
-    Source: Newcombe (1998), Statistics in Medicine 17, method 10.
+    Source: Newcombe (1998), Statistics in Medicine 17, method 10; with a correlation Zou and Donner (2008),
+        Statistics in Medicine 27.
     """
     first, first_n = _counts(k1, n1)
     second, second_n = _counts(k2, n2)
@@ -56,9 +64,13 @@ def newcombe(
     low2, high2 = wilson(second, second_n, level=level)
     with np.errstate(invalid="ignore", divide="ignore"):
         p1, p2 = first / first_n, second / second_n
-    difference = p1 - p2
-    low = difference - np.hypot(p1 - low1, high2 - p2)
-    return np.maximum(low, -1.0), np.minimum(difference + np.hypot(high1 - p1, p2 - low2), 1.0)
+    difference, r = p1 - p2, np.asarray(correlation, np.float64)
+
+    def reach(a: Floats, b: Floats) -> Floats:
+        return np.asarray(np.sqrt(np.maximum(a * a + b * b - 2 * r * a * b, 0.0)))
+
+    low, high = difference - reach(p1 - low1, high2 - p2), difference + reach(high1 - p1, p2 - low2)
+    return np.maximum(low, -1.0), np.minimum(high, 1.0)
 
 
 def fisher_z(r: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:

@@ -79,6 +79,18 @@ def test_images_that_share_prompts_widen_the_interval(make_labels) -> None:
     assert "6 prompts" in row["method"]
 
 
+def test_a_frame_that_cannot_tell_is_flagged_and_one_that_can_is_wider(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 160, "grey": 240}})
+    labels = labels.with_columns(prompt_id=pl.int_range(pl.len()) // 40)
+    known, unknown = (
+        share(frame, value="pink").row(0, named=True) for frame in (labels, labels.drop("prompt_id"))
+    )
+    assert (known["flags"], known["holds_for"]) == ("clustered", "prompts like these")
+    assert (unknown["flags"], unknown["holds_for"]) == ("no_prompt_id", "these prompts")
+    assert known["low"] < 0.2
+    assert unknown["low"] > 0.35
+
+
 def test_share_reads_any_frame(make_labels) -> None:
     labels = make_labels({("m", "car", "women"): {"pink": 12, "grey": 5}})
     for other in (labels.to_pandas(), labels.to_arrow(), labels.lazy()):

@@ -118,6 +118,60 @@ def test_shared_prompts_make_the_test_more_careful(make_labels) -> None:
     assert row["low"] < plain["low"]
 
 
+def over_prompts(counts: dict[str, list[int]], n: int, *, apart: bool) -> pl.DataFrame:
+    """Pictures of prompts, of ``n`` so many pink: each level with prompts of its own, or with the same."""
+    rows = [
+        (f"{level}{prompt}-{i}", level, f"{level if apart else ''}{prompt}", "pink" if i < k else "grey")
+        for level, hits in counts.items()
+        for prompt, k in enumerate(hits)
+        for i in range(n)
+    ]
+    frame = pl.DataFrame(rows, schema=["image_id", "generator", "prompt_id", "value"], orient="row")
+    return frame.with_columns(attribute=pl.lit("colour"))
+
+
+def compared(labels: pl.DataFrame) -> dict:
+    return share_difference(labels, group="generator", baseline="a", value="pink", within=()).row(
+        0, named=True
+    )
+
+
+def test_four_prompts_a_side_are_the_units_and_three_are_not() -> None:
+    row = compared(over_prompts({"a": [5] * 4, "b": [0] * 4}, 5, apart=True))
+    assert (row["p_value"], row["p_least"]) == pytest.approx((2 / 70, 2 / 70))
+    assert (row["holds_for"], row["flags"]) == ("prompts like these", "clustered")
+    row = compared(over_prompts({"a": [5] * 4, "b": [0] * 3}, 5, apart=True))
+    exact = scipy_stats.fisher_exact([[0, 15], [20, 0]])[1]
+    assert (row["p_value"], row["p_least"]) == pytest.approx((exact, exact))
+    assert (row["holds_for"], row["flags"]) == ("these prompts", None)
+    assert (row["low"], row["high"]) == pytest.approx([float(x) for x in newcombe(0, 15, 20, 20)])
+
+
+def test_sides_of_the_same_prompts_are_matched() -> None:
+    counts = {"a": [1, 2, 4, 6, 7, 8, 9, 10], "b": [0, 1, 2, 5, 5, 6, 8, 9]}
+    same, apart = (compared(over_prompts(counts, 10, apart=apart)) for apart in (False, True))
+    assert same["value"] == apart["value"]
+    assert same["p_value"] == pytest.approx(2 / 2**8)
+    assert same["p_value"] == same["p_least"]
+    assert apart["p_value"] > 0.3
+    assert same["high"] - same["low"] < 0.6 * (apart["high"] - apart["low"])
+
+
+def test_one_picture_a_prompt_of_the_same_prompts_is_mcnemars_test() -> None:
+    row = compared(over_prompts({"a": [1] * 12 + [0] * 8, "b": [1] * 4 + [0] * 16}, 1, apart=False))
+    assert row["p_value"] == pytest.approx(scipy_stats.binomtest(8, 8).pvalue)
+    assert (row["holds_for"], row["flags"]) == ("prompts like these", None)
+
+
+def test_the_least_p_is_that_of_the_margins(make_labels) -> None:
+    labels = make_labels(
+        {("m", "car", "women"): {"pink": 2, "grey": 18}, ("m", "car", "base"): {"pink": 1, "grey": 19}}
+    )
+    row = share_difference(labels, value="pink").row(0, named=True)
+    # At best all three pink ones are on one side.
+    assert row["p_least"] == pytest.approx(scipy_stats.fisher_exact([[3, 17], [0, 20]])[1])
+
+
 def test_1000_null_cells_hold_the_false_discovery_rate() -> None:
     rng = np.random.default_rng(30)
     runs_with_a_find, small = 0, []

@@ -28,17 +28,23 @@ from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.measure.units import claim_of
 from stereotrope.stats import (
     benjamini_hochberg,
+    cluster_flip_test,
     cluster_permutation_test,
     fisher_exact,
     fisher_least,
     newcombe,
+    shared_correlation,
 )
 
 _CLUSTERED = "Newcombe at effective n over prompts; p: whole prompts exchanged, counted out"
+_MATCHED = "Newcombe at effective n over prompts, correlation {:.2f}; p: sides of prompts exchanged"
+_FEWEST_FLIPPED = 6
+"""Prompts from which on the sides of each are exchanged: with five, p could not be below 0.06."""
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
 
-_Tested = tuple[dict[str, Any], list[int], list[float], tuple[float, float] | None]
-"""A row to be tested, counts, effective counts, and p and the least p where prompts are the units."""
+_Tested = tuple[dict[str, Any], list[int], list[float], float, tuple[float, float] | None]
+"""A row to be tested, counts, effective counts, the correlation of both sides, and p and the least p where
+prompts are the units."""
 
 
 @register(
@@ -96,9 +102,11 @@ def share_difference(
     where both sides were drawn with the same seeds, which makes them alike.
     Where both sides span four prompts or more, interval and p hold for ``prompts like these``, flagged
     ``clustered``: Newcombe's interval at effective numbers (see :func:`share`), and a test that exchanges
-    whole prompts (:func:`stereotrope.stats.cluster_permutation_test`), exact at any intra-class correlation
-    and conservative where both sides have the same prompts. Four prompts a side cannot give p below 0.029,
-    five 0.008. Else they hold for ``these prompts`` alone. A frame without the column ``prompt_id`` cannot
+    whole prompts (:func:`stereotrope.stats.cluster_permutation_test`), exact at any intra-class correlation;
+    four prompts a side cannot give p below 0.029, five 0.008. Where both sides have the same prompts, such as
+    two models, what these have in common narrows the interval, and from six prompts on the sides of each are
+    exchanged (:func:`stereotrope.stats.cluster_flip_test`).
+    Else they hold for ``these prompts`` alone. A frame without the column ``prompt_id`` cannot
     tell (``no_prompt_id``). ``p_least`` is the least p that the same counts could have had.
 
     References
@@ -188,19 +196,22 @@ def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, lev
     row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": flags}
     row["holds_for"] = claim.holds_for
     effective = [x for side in both for x in side.effective(category, level=level, claim=claim)]
-    if not claim.clustered:
-        return row, counts, effective, None
-    row["method"] = _CLUSTERED
+    if not (claim.clustered or claim.matched):
+        return row, counts, effective, 0.0, None
     by_prompt = [x for side in both for x in (side.by_prompt(category), list(side.prompts.values()))]
-    return row, counts, effective, cluster_permutation_test(*by_prompt)
+    correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
+    flipped = claim.matched and len(cell.prompts) >= _FEWEST_FLIPPED
+    row["method"] = _MATCHED.format(correlation) if flipped else _CLUSTERED
+    test = cluster_flip_test if flipped else cluster_permutation_test
+    return row, counts, effective, correlation, test(*by_prompt)
 
 
 def _add_numbers(tested: Sequence[_Tested], *, level: float) -> None:
     """Intervals, p and q of all comparisons at once, set into their rows."""
     if not tested:
         return
-    rows, counts, effective, of_prompts = zip(*tested, strict=True)
-    low, high = newcombe(*np.array(effective).T, level=level)
+    rows, counts, effective, correlation, of_prompts = zip(*tested, strict=True)
+    low, high = newcombe(*np.array(effective).T, level=level, correlation=correlation)
     of_images = zip(*(test(*np.array(counts).T) for test in (fisher_exact, fisher_least)), strict=True)
     p, least = np.array([b or a for a, b in zip(of_images, of_prompts, strict=True)]).T
     q = benjamini_hochberg(p)
