@@ -147,6 +147,35 @@ def run_audit(
         )
 
 
+@app.command("power", rich_help_panel="Start here")
+def power_of_audit(
+    audit: Annotated[Path, typer.Argument(metavar="AUDIT.yaml", help="The audit file.")],
+    shift: Annotated[
+        float, typer.Option("--shift", min=0.01, max=1, help="Difference of shares that matters to you.")
+    ] = 0.3,
+    chance: Annotated[
+        float, typer.Option("--chance", min=0.05, max=0.99, help="How often it shall be found.")
+    ] = 0.8,
+    icc: Annotated[
+        float,
+        typer.Option("--icc", min=0, max=0.99, help="How alike pictures of one prompt are, of several."),
+    ] = 0.1,
+    as_json: AsJson = False,
+) -> None:
+    """Say how small a difference an audit would find, and how many pictures one needs.
+
+    Simulates labels for the audit's design and runs its own measures over them,
+    all comparisons tested against one another as in the run. Nothing is drawn
+    or asked; it takes seconds to a minute.
+    """
+    from stereotrope.audit import Audit
+    from stereotrope.audit.power import Power
+    from stereotrope.cli.power import print_power
+
+    power = Power(Audit.from_yaml(audit, seed=settings.seed).plan(), chance=chance, icc=icc)
+    print_power(power, shift, settings, as_json=as_json)
+
+
 @app.command(rich_help_panel="On a run")
 def measure(folder: RunFolderArgument) -> None:
     """Compute the estimates of a run again from its labels, then the report; calls no model.

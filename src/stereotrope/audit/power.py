@@ -1,0 +1,374 @@
+"""What an audit would find: the least shift with its pictures, and the pictures for a wanted one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from stereotrope import measure
+from stereotrope.audit.outstanding import outstanding
+from stereotrope.audit.plan import Plan
+from stereotrope.errors import UsageError
+from stereotrope.measure import GENERATOR, MeasureCall
+from stereotrope.stats import look_alpha, reachable, smallest_shift
+from stereotrope.stats.arrays import Floats
+from stereotrope.tables import QUALITY_ATTRIBUTES
+
+SPREADS: Mapping[str, float] = {"one alone": 0.0, "1 in 100": 0.01, "1 in 10": 0.1}
+"""Parts of all comparisons that differ: the more do, the less each of them has to show."""
+
+_PLACES = 400
+"""Comparisons that are made up at a time: the standard error of a power is at most 0.025."""
+_ROUNDS = 20
+"""Times at most that the conditions of an audit are made up, where it has few comparisons."""
+_LEVELS = 2
+"""Levels at most that are made up beside one reference."""
+_OPEN = 4
+"""Values of an attribute, and attributes, where an audit does not know them yet."""
+_CELLS = 2_000_000
+"""Comparisons of all lists that are drawn together; up to 200 lists, and at least 20."""
+_MANY = 8
+"""Values of an attribute that are about equally likely to be frequent; of more, about so many are."""
+_MOST = 5_000
+"""Pictures of a condition beyond which nobody is told to draw them."""
+_COARSE = {"n_permutations": 1, "n_bootstrap": 0}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Comparisons of made-up labels in which one value's share grows.
+
+    p, least: p-value of each comparison, and the least that its counts could have given; shape ``(T,)``.
+    alike: Part of these comparisons that end as alike.
+    """
+
+    p: Floats
+    least: Floats
+    alike: float
+
+    def found(self, usual: Simulated, n_comparisons: int, spread: float, alpha: float) -> float:
+        """Probability that one of these is told, if beside it this part of all comparisons differs as much.
+
+        Benjamini and Hochberg's procedure rejects a p-value beside ``m - 1`` others up to ``αk/m`` with the
+        greatest ``k`` for which ``k - 1`` others lie within. Whole lists of others are drawn: as many from
+        these as differ by chance, the rest from ``usual``, comparisons where nothing differs.
+        """
+        rng = np.random.default_rng(n_comparisons)
+        shape = max(20, min(200, _CELLS // n_comparisons)), n_comparisons - 1
+        differs = rng.random(shape) < spread
+        drawn = np.where(
+            differs,
+            rng.integers(len(self.p), size=shape),
+            len(self.p) + rng.integers(len(usual.p), size=shape),
+        )
+        p, least = np.concatenate([self.p, usual.p]), np.concatenate([self.least, usual.least])
+        # What could not have mattered is no part of the family; that is decided by all counts of an audit.
+        audit = np.append(least[drawn[0]], np.median(self.least))
+        m = max(1, int(reachable(audit, alpha=alpha).sum()))
+        within = least < alpha / m
+        others = np.sort(np.where(within, p, 1.0)[drawn], axis=1)[:, : m - 1]
+        ranks = np.arange(2, others.shape[1] + 2)
+        most = np.max(np.where(others <= alpha * ranks / m, ranks, 1), axis=1, initial=1)
+        own = np.sort(self.p[within[: len(self.p)]])
+        return float(np.searchsorted(own, alpha * most / m, side="right").mean()) / len(self.p)
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """What the list of differences of an audit would tell, by simulation of its own measures.
+
+    Labels are made up for conditions of the audit's design: the shares of an attribute's values are drawn
+    evenly from all that are possible; for each condition but the one that others are compared with, the share
+    of one value grows by the shift, and the others shrink in proportion. The audit's measures of labels are
+    computed of them and tested against one another as in a run.
+
+    plan: The audit.
+    chance: How often a difference shall be found.
+    icc: Correlation within a prompt, of what is drawn before it is cut into values, where a condition has
+        several prompts.
+    alpha: False discovery rate of the lists of all looks.
+    Raises UsageError: No measure of the audit compares labels of pictures.
+    """
+
+    plan: Plan
+    chance: float = 0.8
+    icc: float = 0.1
+    alpha: float = 0.05
+    _known: dict[tuple[float, int], Simulated] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("chance", "icc", "alpha"):
+            if not 0 <= (given := getattr(self, name)) < 1:
+                raise UsageError(f"power: {name} must lie in [0, 1), found {given}")
+        if not self._comparing:
+            raise UsageError(
+                "power: no measure of this audit compares labels of pictures; add `baseline: {factor: "
+                "level}` and a measure that compares, such as `share_difference`"
+            )
+
+    @cached_property
+    def n(self) -> int:
+        """Pictures of a condition."""
+        return round(self.plan.requests.height / self._conditions.height)
+
+    @property
+    def level(self) -> float:
+        """What the first look at the run is given of ``alpha``."""
+        looks = self.plan.spec.looks
+        return look_alpha(planned=None if looks == "open" else looks, alpha=self.alpha)
+
+    @property
+    def most_prompts(self) -> int:
+        """Prompts of the condition that has most."""
+        return int(self._conditions["n_prompts"].to_numpy().max())
+
+    @cached_property
+    def n_comparisons(self) -> int:
+        """Comparisons of the whole audit."""
+        labels = self._labels(self._conditions, 2, 0.0, np.random.default_rng(0))
+        return self._compared(labels, self._comparing, _COARSE).height
+
+    def at(self, shift: float, n: int | None = None) -> Simulated:
+        """Comparisons with such a shift and ``n`` pictures a condition; those of the audit when None."""
+        key = round(shift, 3), self.n if n is None else n
+        if key not in self._known:
+            self._known[key] = self._simulated(*key)
+        return self._known[key]
+
+    def power(self, shift: float, spread: float = 0.0, n: int | None = None) -> float:
+        """Probability that such a shift is told where this part of all comparisons differs as much."""
+        return self.at(shift, n).found(self.at(0.0, n), self.n_comparisons, spread, self.level)
+
+    def smallest(self, spread: float = 0.0) -> float | None:
+        """Least shift that is found with the wanted chance, to 0.02; None where a complete one is not."""
+        low, high = 0.0, 1.0
+        if self.power(1.0, spread) < self.chance:
+            return None
+        while high - low > 0.02:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.power(middle, spread) >= self.chance else (middle, high)
+        return round(high, 2)
+
+    def pictures(self, shift: float, spread: float = 0.0) -> int | None:
+        """Pictures of a condition from which on such a shift is found with the wanted chance.
+
+        Simulated at a few numbers of pictures, in steps of a third from four on; between two of these the
+        normal quantile of the power is taken as linear in the root of their number. None where it is not
+        found with 5,000.
+        """
+        level = self.level / self.n_comparisons * max(1.0, spread * self.n_comparisons)
+        steps = [n for at in range(26) if (n := round(4 * (4 / 3) ** at)) <= _MOST]
+        # Two values that lie evenly about one half are hardest to tell apart, and their power is a formula.
+        place = next(
+            (
+                at
+                for at, n in enumerate(steps)
+                if smallest_shift(n, n, alpha=level, power=self.chance) <= shift
+            ),
+            len(steps) - 1,
+        )
+        while place + 1 < len(steps) and self.power(shift, spread, steps[place]) < self.chance:
+            place += 1
+        while place and self.power(shift, spread, steps[place - 1]) >= self.chance:
+            place -= 1
+        above = self.power(shift, spread, steps[place])
+        if above < self.chance or not place:
+            return steps[place] if above >= self.chance else None
+        below = self.power(shift, spread, steps[place - 1])
+        scores = special.ndtri(np.clip([below, above, self.chance], 0.001, 0.999))
+        part = (scores[2] - scores[0]) / max(scores[1] - scores[0], 1e-9)
+        roots = np.sqrt(steps[place - 1 : place + 1])
+        return math.ceil(float(roots[0] + part * (roots[1] - roots[0])) ** 2 - 1e-9)
+
+    def price(self, n: int) -> tuple[float, float] | None:
+        """Least and most US dollars of the audit with ``n`` pictures a condition; None where not known."""
+        asked = [one.expected for one in outstanding(self.plan, Path()) if one.expected is not None]
+        if any(one.cost is None for one in asked if one.calls):
+            return None
+        low, high = (sum(one.cost[at] for one in asked if one.cost is not None) for at in (0, 1))
+        return low * n / self.n, high * n / self.n
+
+    @cached_property
+    def _comparing(self) -> list[MeasureCall]:
+        return [
+            call
+            for call in self.plan.measures
+            if call.info.needs == "labels" and call.info.subject == "image" and call.factor is not None
+        ]
+
+    @cached_property
+    def _testing(self) -> list[MeasureCall]:
+        """Those that test the differences that are made up."""
+        labels = self._labels(self._sample(0), 8, 0.5, np.random.default_rng(0))
+        return [
+            call for call in self._comparing if self._planted(self._compared(labels, [call], _COARSE)).height
+        ]
+
+    def _planted(self, compared: pl.DataFrame) -> pl.DataFrame:
+        """The comparisons with the level that others are compared with."""
+        factor, reference = self._sides
+        levels = pl.Series([json.loads(scope).get(factor) for scope in compared["scope"]], dtype=pl.String)
+        one = (pl.col("reference") == reference) | (levels == reference)
+        return compared.filter(one.fill_null(False), pl.col("contrast") == factor)
+
+    @cached_property
+    def _sides(self) -> tuple[str, str]:
+        """The factor whose comparisons are made up, and the level that others are compared with."""
+        first = self._comparing[0]
+        levels = self._conditions[str(first.factor)].drop_nulls()
+        return str(first.factor), str(first.arguments.get("baseline") or levels[0])
+
+    @cached_property
+    def _conditions(self) -> pl.DataFrame:
+        """Model, factors and number of prompts of each condition."""
+        asked = self.plan.requests.select("prompt_id", pl.col("drawn_by").alias(GENERATOR)).unique()
+        told = asked.join(self.plan.prompts, on="prompt_id")
+        factors = [GENERATOR, *self.plan.factors]
+        return told.group_by(factors, maintain_order=True).agg(n_prompts=pl.len()).sort(factors)
+
+    @cached_property
+    def _others(self) -> list[str]:
+        """Factors that no measure compares."""
+        compared = {"dimension", *(call.factor for call in self._comparing)}
+        return [name for name in (GENERATOR, *self.plan.factors) if name not in compared]
+
+    @cached_property
+    def _values(self) -> dict[str, list[str]]:
+        """Attribute → its values, those that measures name first."""
+        named = [v for call in self._comparing for v in _list(call.arguments.get("value"))]
+        open_values = [f"value {i}" for i in range(1, _OPEN + 1)]
+        discovering = any(one.discovers for one in self.plan.annotators)
+        found = [f"discovered {i}" for i in range(1, _OPEN + 1)] if discovering else []
+        several = {name for one in self.plan.annotators for name in one.several}
+        looks = {
+            name: self.plan.listed.get(name) or []
+            for one in self.plan.annotators
+            if one.subject == "image"
+            for name in one.attributes
+            if name not in QUALITY_ATTRIBUTES and name not in several
+        }
+        return {
+            name: list(dict.fromkeys([*named, *(values or open_values)]))
+            for name, values in {**looks, **{name: [] for name in found}}.items()
+        }
+
+    def _sample(self, seed: int) -> pl.DataFrame:
+        """Conditions with some hundred comparisons, drawn from the audit or, where it is small, repeated."""
+        factor, reference = self._sides
+        differing = self._conditions.filter(pl.col(factor) != reference)
+        levels = differing[factor].unique().sort()
+        # Levels of one reference share its chances: many references tell more than many levels.
+        few = levels.sample(min(_LEVELS, len(levels)), seed=seed)
+        everything = self._conditions.filter(pl.col(factor).is_in([reference, *few]))
+        differing = everything.filter(pl.col(factor) != reference)
+        wanted = max(1, _PLACES // len(self._values))
+        parts = differing.select(self._others).unique().sort(self._others)
+        size = math.ceil(wanted / max(1, differing.height // max(1, parts.height)))
+        if size < parts.height:
+            kept = parts.sample(size, shuffle=True, seed=seed)
+            among = [pl.col(name).is_null() | pl.col(name).is_in(kept[name]) for name in self._others]
+            rows = everything.filter(among)
+            whole = rows.join(kept, on=self._others, how="semi", nulls_equal=True)
+            return pl.concat([whole, rows.filter(pl.col(factor) == reference)]).unique(maintain_order=True)
+        if GENERATOR not in self._others:
+            return everything
+        again = pl.Series("again", range(math.ceil(size / max(1, parts.height))), dtype=pl.String)
+        return (
+            everything.join(again.to_frame(), how="cross")
+            .with_columns(pl.format("{} {}", GENERATOR, "again").alias(GENERATOR))
+            .drop("again")
+        )
+
+    def _simulated(self, shift: float, n: int) -> Simulated:
+        rng = np.random.default_rng([self.plan.spec.seed, n])
+        found: list[pl.DataFrame] = []
+        while sum(part.height for part in found) < _PLACES / 2 and len(found) < _ROUNDS:
+            labels = self._labels(self._sample(len(found)), n, shift, rng)
+            found.append(self._planted(self._compared(labels, self._testing, {"n_bootstrap": 0})))
+        rows = pl.concat(found)
+        return Simulated(
+            rows["p_value"].to_numpy(),
+            rows["p_least"].to_numpy(),
+            rows.filter(verdict="alike").height / max(1, rows.height),
+        )
+
+    def _labels(
+        self, conditions: pl.DataFrame, n: int, shift: float, rng: np.random.Generator
+    ) -> pl.DataFrame:
+        """Tidy labels of conditions, the shares of each but the reference shifted."""
+        factor, reference = self._sides
+        told = conditions.filter(pl.col(factor) == reference)
+        # What the reference serves all levels of has the same shares in each of them.
+        same = [name for name in self._others if told[name].null_count() < max(1, told.height)]
+        base: dict[tuple[Any, ...], Floats] = {}
+        numbers = [(name, values) for name, values in self._values.items()]
+        parts: list[np.ndarray] = []
+        for row in conditions.iter_rows(named=True):
+            prompts = row["n_prompts"]
+            prompt = np.arange(n) * prompts // n
+            for name, values in numbers:
+                key = (name, *(row[factor] for factor in same))
+                if key not in base:
+                    base[key] = rng.dirichlet(np.full(len(values), min(1.0, _MANY / len(values))))
+                share = base[key]
+                if row[factor] != reference and shift:
+                    share = _shifted(share, shift, self._named(name), rng)
+                drawn = rng.normal(size=n)
+                if prompts > 1:
+                    of_prompt = rng.normal(size=prompts)[prompt]
+                    drawn = math.sqrt(self.icc) * of_prompt + math.sqrt(1 - self.icc) * drawn
+                parts.append(np.searchsorted(special.ndtri(np.cumsum(share)[:-1].clip(0, 1)), drawn))
+        each = len(numbers)
+        cells = conditions.with_row_index("condition").select(pl.all().repeat_by(each * n).explode())
+        attribute = np.tile(np.repeat(np.arange(each), n), conditions.height)
+        picture = np.tile(np.arange(n), each * conditions.height)
+        offsets = np.cumsum([0, *(len(values) for _, values in numbers)])
+        every = np.array([value for _, some in numbers for value in some])
+        readers = {name: one.name for one in self.plan.annotators for name in one.attributes}
+        return cells.with_columns(
+            image_id=pl.format("{}-{}", "condition", pl.Series(picture)),
+            prompt_id=pl.format("{}-{}", "condition", pl.Series(picture) * pl.col("n_prompts") // n),
+            attribute=pl.Series(np.array([name for name, _ in numbers])[attribute]),
+            value=pl.Series(every[offsets[attribute] + np.concatenate(parts)]),
+            excluded=pl.lit(None, pl.String),
+            annotator=pl.Series([readers.get(name, "") for name, _ in numbers])[attribute],
+        ).drop("condition", "n_prompts")
+
+    def _named(self, attribute: str) -> int:
+        """How many values of an attribute, its first, measures name; 0 where they take all."""
+        named = {v for call in self._comparing for v in _list(call.arguments.get("value"))}
+        return len(named)
+
+    def _compared(
+        self, labels: pl.DataFrame, calls: Sequence[MeasureCall], less: Mapping[str, int]
+    ) -> pl.DataFrame:
+        """How the comparisons of labels end; ``less``: arguments of measures that take time."""
+        made = []
+        for call in calls:
+            quick = {name: number for name, number in less.items() if name in call.arguments}
+            made.append(replace(call, arguments={**call.arguments, **quick}))
+        estimates = pl.concat([call(labels) for call in made], how="diagonal")
+        return measure.comparisons(estimates, labels, alpha=self.level, margin=self.plan.spec.alike_within)
+
+
+def _shifted(share: Floats, shift: float, named: int, rng: np.random.Generator) -> Floats:
+    """One value's share is ``shift`` larger, those of the others smaller in proportion."""
+    able = np.flatnonzero(share[: named or None] <= 1 - shift)
+    value = int(rng.choice(able)) if able.size else int(np.argmin(share[: named or None]))
+    more = min(1.0, share[value] + shift)
+    changed = np.asarray(share * (1 - more) / max(1 - share[value], 1e-12))
+    changed[value] = more
+    return changed
+
+
+def _list(given: Any) -> Sequence[str]:
+    return [given] if isinstance(given, str) else list(given or ())

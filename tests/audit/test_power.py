@@ -1,0 +1,185 @@
+"""What ``stereotrope power`` predicts, held against whole audits that are made up elsewhere."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.measure.made_audits import Made, listed, made_labels
+from typer.testing import CliRunner
+
+import stereotrope as st
+from stereotrope import measure
+from stereotrope.audit.power import Power, Simulated
+from stereotrope.cli.app import app
+from stereotrope.errors import UsageError
+
+AUDIT = """\
+suite: objects
+objects: [{objects}]
+dimensions: {{kind: [{groups}]}}
+images_per_prompt: {n}
+permutations: 999
+generators: [calibrated]
+annotators: [colour]
+"""
+ATTRIBUTES = {"a0": "product_colour", "a1": "background_colour"}
+THINGS = ["car", "laptop", "backpack", "cup", "teddy bear", "sofa", "toaster", "clock"]
+
+
+def audit(n: int = 20, objects: int = 8, groups: int = 9) -> str:
+    named = ", ".join(f"g{i}" for i in range(1, groups + 1))
+    return AUDIT.format(objects=", ".join(THINGS[:objects]), groups=named, n=n)
+
+
+@pytest.fixture
+def few(monkeypatch) -> None:
+    """Few comparisons are made up: what is told is rougher, and told sooner."""
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 100)
+
+
+def power_of(text: str, **options) -> Power:
+    return Power(st.Audit.from_text(text).plan(), **options)
+
+
+def simulated_power(power: Power, made: Made, n_audits: int) -> tuple[float, int]:
+    """Part of what is planted in whole audits that the list of differences tells, and how much is planted."""
+    found = planted = 0
+    names = ("bds", "share_difference", "dominance_shift")
+    calls = [call for call in power.plan.measures if call.name in names]
+    for seed in range(n_audits):
+        labels, truth = made_labels(made, seed)
+        named = labels.with_columns(
+            dimension=pl.when(pl.col("group") != "base").then(pl.lit("kind")),
+            annotator=pl.lit("colour"),
+            attribute=pl.col("attribute").replace(ATTRIBUTES),
+        )
+        tables = []
+        for call in calls:
+            quick = {"n_bootstrap": 0} if "n_bootstrap" in call.arguments else {}
+            tables.append(call.info.function(named, **{**call.arguments, **quick}))
+        truth = {(*place, ATTRIBUTES[attribute]) for *place, attribute in truth}
+        table = pl.concat(tables, how="diagonal")
+        told = listed(measure.findings(table, named, limit=100_000, alpha=power.level))
+        found, planted = found + len(told & truth), planted + len(truth)
+    return found / planted, planted
+
+
+def simulated(p: list[float] | np.ndarray, least: float = 0.0) -> Simulated:
+    return Simulated(np.asarray(p, float), np.full(len(p), least), alike=0.0)
+
+
+def test_a_comparison_alone_is_found_where_its_p_reaches_the_level() -> None:
+    four, nothing = [0.001, 0.01, 0.2, 1.0], [1.0, 1.0]
+    assert simulated(four).found(simulated(nothing), 1, 0.0, 0.05) == 0.5
+    # Of a hundred, one alone must reach 0.0005; where the others cannot matter, it is 0.05 again.
+    assert simulated(four).found(simulated(nothing), 100, 0.0, 0.05) == 0.0
+    assert simulated(four).found(simulated(nothing, least=0.9), 100, 0.0, 0.05) == 0.5
+    assert simulated(four, least=0.2).found(simulated(nothing), 100, 0.0, 0.05) == 0.0
+
+
+def test_what_differs_beside_it_makes_a_comparison_easier_to_find() -> None:
+    some, nothing = simulated(np.geomspace(1e-8, 0.5, 400)), simulated(np.linspace(0, 1, 1001)[1:])
+    found = [some.found(nothing, 2_000, spread, 0.05) for spread in (0.0, 0.01, 0.1, 1.0)]
+    assert found == sorted(found)
+    # Where all differ, k of m are found at the threshold 0.05·k/m.
+    assert found[-1] == pytest.approx(float((some.p <= 0.05 * found[-1]).mean()), abs=0.01)
+
+
+def test_power_is_that_of_whole_audits() -> None:
+    n, shift = 20, 0.6
+    made = Made(n=n, models=1, objects=8, groups=10, attributes=2, values=(4, 4), planted=0.1, shift=shift)
+    told, planted = simulated_power(power_of(audit(n)), made, 8)
+    sampling = 2.6 * math.sqrt(told * (1 - told) / planted)
+    assert power_of(audit(n)).power(shift, 0.1) == pytest.approx(told, abs=0.05 + sampling)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "shift", "planted"),
+    [(20, 0.5, 0.1), (20, 0.6, 0.02), (50, 0.3, 0.1), (50, 0.4, 0.02), (40, 0.5, 0.1)],
+)
+def test_power_is_that_of_many_whole_audits(n: int, shift: float, planted: float, capsys) -> None:
+    made = Made(
+        n=n, models=1, objects=8, groups=10, attributes=2, values=(4, 4), planted=planted, shift=shift
+    )
+    told, differing = simulated_power(power_of(audit(n)), made, 60 if planted > 0.05 else 200)
+    predicted = power_of(audit(n)).power(shift, planted)
+    sampling = 1.65 * math.sqrt(told * (1 - told) / differing)
+    with capsys.disabled():
+        print(
+            f"\n{n} pictures, shift {shift}, {planted:.0%} differ: predicted {predicted:.2f}, is {told:.2f}"
+        )
+    assert predicted == pytest.approx(told, abs=0.05 + sampling)
+
+
+def test_more_pictures_find_smaller_shifts(few) -> None:
+    power = power_of(audit(20, objects=2, groups=2))
+    assert power.n_comparisons == 8
+    few, many = (power.power(0.5, n=n) for n in (10, 60))
+    assert few < many
+    smallest = power.smallest()
+    assert smallest is not None
+    assert power.power(smallest) >= 0.8
+    wanted = power.pictures(smallest)
+    assert wanted is not None
+    assert wanted == pytest.approx(20, abs=7)
+    assert power.pictures(0.9) < wanted
+
+
+def test_an_audit_that_is_too_small_finds_nothing(few) -> None:
+    power = power_of(audit(2, objects=2, groups=2))
+    assert power.smallest() is None
+    assert power.power(1.0) == 0.0
+
+
+def test_pictures_of_several_prompts_tell_less_the_more_they_are_alike(tmp_path) -> None:
+    rows = [
+        "text,group",
+        *(f"a {thing} for {group},{group}" for thing in THINGS for group in ("base", "us")),
+    ]
+    (tmp_path / "prompts.csv").write_text("\n".join(rows))
+    text = """\
+prompts: prompts.csv
+baseline: {group: base}
+images_per_prompt: 5
+permutations: 999
+generators: [calibrated]
+annotators: [colour]
+measures: [share_difference]
+"""
+    plan = st.Audit.from_text(text, base=tmp_path).plan()
+    alone, alike = (Power(plan, icc=icc) for icc in (0.0, 0.5))
+    assert (alone.n, alone.most_prompts) == (40, 8)
+    assert alike.power(0.6) < alone.power(0.6) - 0.1
+
+
+def test_what_compares_nothing_is_refused() -> None:
+    text = audit().replace(
+        "annotators: [colour]", "annotators: [colour]\nmeasures: [{share: product_colour}]"
+    )
+    with pytest.raises(
+        UsageError, match=r"no measure of this audit compares labels of pictures; add `baseline"
+    ):
+        power_of(text)
+    with pytest.raises(UsageError, match=r"power: chance must lie in \[0, 1\), found 1\.2"):
+        power_of(audit(), chance=1.2)
+
+
+def test_the_command_says_it_in_words_and_for_scripts(tmp_path, few) -> None:
+    file = tmp_path / "audit.yaml"
+    file.write_text(audit(20, objects=2, groups=2), encoding="utf-8")
+    words = CliRunner().invoke(app, ["power", str(file), "--shift", "0.6"])
+    assert words.exit_code == 0
+    assert "8 comparisons of 20 pictures a condition" in words.output
+    assert "one alone" in words.output
+    assert "1 in 100" not in words.output, "of eight comparisons one is more"
+    told = json.loads(CliRunner().invoke(app, ["power", str(file), "--shift", "0.6", "--json"]).output)
+    assert told["comparisons"] == 8
+    one = told["found"][0]
+    assert 0 <= one["power"] <= 1
+    assert one["cost"] == [0, 0]
+    assert one["smallest_shift"] <= 0.8
