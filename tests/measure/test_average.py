@@ -35,6 +35,11 @@ def scores(*values: float | None, **more: object) -> pl.DataFrame:
     )
 
 
+def test_an_interval_of_a_mean_speaks_of_prompts_like_these() -> None:
+    assert average(scores(0.2, 0.4, 0.3))["holds_for"].to_list() == ["prompts like these"]
+    assert average(scores(0.2))["holds_for"].to_list() == [None]
+
+
 def test_all_54_cells_of_table_2_follow_from_table_11(shared) -> None:
     wide = pl.read_csv(shared / "data" / "soda" / "table11_bds.csv")
     groups = wide.columns[2:]

@@ -71,6 +71,7 @@ def test_pictures_of_several_prompts_vary_by_prompt():
     assert raw["low"] == pytest.approx(max(1.0, raw["value"] - half))
     assert "clustered" in raw["flags"]
     assert raw["method"].endswith("jackknife by prompt")
+    assert raw["holds_for"] == "prompts like these"
 
 
 def test_alignment_is_the_mean_cosine_with_students_interval():

@@ -222,9 +222,10 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
         value, low, high, method = _diversity(cell, level)
         if low == low:
             low, high = max(low, 1.0), min(high, float(n))
+        scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": method}
         raw = {"value": value, "low": low, "high": high}
         unit = {name: (end - 1.0) / (n - 1.0) for name, end in raw.items()}
-        rows += [{**row, **ends, "method": method} for row, ends in zip(base, (raw, unit), strict=True)]
+        rows += [{**row, **ends, **scope} for row, ends in zip(base, (raw, unit), strict=True)]
     return estimate_frame(rows, factors=("annotator", *by))
 
 
@@ -316,5 +317,6 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
         low, high = jackknife_interval(value, without, level=level)
         if low == low:
             low, high = max(low, -1.0), min(high, 1.0)
-        rows.append({**row, "value": value, "low": low, "high": high, "method": cell.jackknife})
+        scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
+        rows.append({**row, "value": value, "low": low, "high": high, **scope})
     return estimate_frame(rows, factors=("annotator", *by))

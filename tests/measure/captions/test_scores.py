@@ -426,6 +426,8 @@ def test_cells_of_several_prompts_draw_prompts() -> None:
     wide = only(m.signed_parity(data, "gender", groups=SIDES, unknown=False))
     narrow = only(m.signed_parity(data.drop("prompt_id"), "gender", groups=SIDES, unknown=False))
     assert (wide["flags"], wide["sides"]) == ("clustered,unknown_out", '[["female"], ["male"]]')
+    assert (wide["holds_for"], narrow["holds_for"]) == ("prompts like these", "these prompts")
+    assert only(m.signed_parity(data, "gender", groups=SIDES, n_bootstrap=0))["holds_for"] is None
     assert wide["high"] - wide["low"] > 1.5 * (narrow["high"] - narrow["low"])
 
 

@@ -15,6 +15,7 @@ from stereotrope.measure.captions.groups import Groups
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.units import Claim
 from stereotrope.stats import ScoreOfSums, effective_counts, wilson
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import UNKNOWN
@@ -66,7 +67,8 @@ def over_cells(source: str) -> Callable[[CellFunction[Arguments]], CaptionMeasur
         name = function.__name__
 
         def rows(cell: Captions, *given: Arguments.args, **arguments: Arguments.kwargs) -> list[ScoreRow]:
-            return [{"measure": name, "source": source, **row} for row in function(cell, *given, **arguments)]
+            found = function(cell, *given, **arguments)
+            return [{"measure": name, "source": source, **row, **_scope(row, cell.claim)} for row in found]
 
         rows_of: Callable[..., list[ScoreRow]] = rows
 
@@ -96,6 +98,12 @@ def over_cells(source: str) -> Callable[[CellFunction[Arguments]], CaptionMeasur
         return cast("CaptionMeasure[Arguments]", measure)
 
     return made
+
+
+def _scope(row: ScoreRow, claim: Claim) -> ScoreRow:
+    """What an interval holds for, where the row has one."""
+    low = row.get("low")
+    return {} if low is None or np.isnan(low) else {"holds_for": claim.holds_for}
 
 
 def base_row(

@@ -14,6 +14,7 @@ from stereotrope.measure.cells import holds_few
 from stereotrope.measure.contract import Bounds, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
 from stereotrope.tables import ESTIMATE_COLUMNS, MARKS
 
@@ -128,6 +129,7 @@ def average(
         unvaried = bool(np.isnan(low)) and not alone
         flags = {"one_level": alone, "no_variation": unvaried, "small_n": holds_few(part)}
         row |= {"value": mean, "low": low, "high": high, "flags": flags}
+        row["holds_for"] = None if np.isnan(low) else LIKE_THESE
         row["method"] = f"mean over {values.size} levels of {over}; {how}"
         for name in ("floor", "excess", "adjusted"):
             if name in part.columns and (known := part[name].drop_nulls()).len() == values.size:

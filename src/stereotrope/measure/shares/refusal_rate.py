@@ -64,6 +64,9 @@ def refusal_rate(
     Notes
     -----
     0 refusals of 20 do not show that a model never refuses: the interval reaches to 0.16.
+    Over four prompts or more the interval holds for ``prompts like these``, as that of
+    :func:`stereotrope.measure.share`, which says how often it covers, and
+    differences are tested as in :func:`stereotrope.measure.share_difference`.
 
     References
     ----------

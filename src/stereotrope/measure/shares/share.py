@@ -177,6 +177,7 @@ def female_ratio(
     Notes
     -----
     ``n`` is the number of female or male images; with few left, read ``n_excluded`` first.
+    Over four prompts or more the interval holds for ``prompts like these``, as that of :func:`share`.
 
     References
     ----------

@@ -106,6 +106,7 @@ def share_difference(
     four prompts a side cannot give p below 0.029, five 0.008. Where both sides have the same prompts, such as
     two models, what these have in common narrows the interval, and from six prompts on the sides of each are
     exchanged (:func:`stereotrope.stats.cluster_flip_test`).
+    The interval covered 0.93 to 0.98 at an intra-class correlation of 0.1 and 0.3 (0.93 to 1 at 0).
     Else they hold for ``these prompts`` alone. A frame without the column ``prompt_id`` cannot
     tell (``no_prompt_id``). ``p_least`` is the least p that the same counts could have had.
 

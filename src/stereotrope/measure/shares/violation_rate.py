@@ -68,6 +68,9 @@ def violation_rate(
     -----
     0 of 20 has an interval that reaches to 0.16. A picture with one label ``unclear`` counts where the other
     is ``yes`` and is left out where it is ``no``, which raises the rate a little; see the bounds.
+    Over four prompts or more the interval holds for ``prompts like these``, as that of
+    :func:`stereotrope.measure.share`, which says how often it covers, and
+    differences are tested as in :func:`stereotrope.measure.share_difference`.
 
     References
     ----------
