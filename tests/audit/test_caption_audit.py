@@ -26,6 +26,8 @@ annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
 resamples: 200
 """
 CAPTION_MEASURES = [m.name for m in st.measure.REGISTRY.values() if m.needs == "captions"]
+ALONE = "cbs_without_association"
+"""The lexicon sets no lists of terms against each other for doctors."""
 
 
 def pictures(folder: Path, rows: list[tuple[str, str, str]]) -> None:
@@ -56,7 +58,8 @@ def test_captions_of_real_pictures_end_in_the_report(tmp_path, shared, drawn):
     doctor = found.filter(measure="representation_parity", prompt="doctor", attribute="gender")
     assert (doctor["n"] + doctor["n_excluded"]).unique().to_list() == [12]
     assert doctor["value"].sum() == pytest.approx(1)
-    assert set(found.filter(measure="cbs")["prompt"]) == {"beauty", "doctor", "culture"}
+    assert set(found.filter(measure="cbs")["prompt"]) == {"beauty", "culture"}
+    assert set(found.filter(measure="cbs_without_association")["prompt"]) == {"doctor"}
     assert set(found.filter(measure="contextual_diversity")["prompt"]) == {"animal", "nature"}
     assert found.filter(measure="clip_proxy")["value"].null_count() == 0
     assert not run.findings.filter(pl.col("sentence").str.contains("not labelled")).height
@@ -92,7 +95,7 @@ def test_captions_that_match_no_picture_give_reasons_and_a_note(tmp_path):
     with pytest.raises(IncompleteError, match=r"captions\.csv: none of its rows \(1\) matches a picture"):
         Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
     run = st.open(tmp_path / "run")
-    captions = run.estimates.filter(pl.col("measure").is_in(CAPTION_MEASURES))
+    captions = run.estimates.filter(pl.col("measure").is_in([*CAPTION_MEASURES, ALONE]))
     assert captions.height
     assert captions["value"].null_count() == captions.height
     assert captions["excluded"].to_list()[0] == json.dumps({"not captioned": 1})
@@ -128,7 +131,7 @@ def test_a_column_that_names_no_prompt_of_the_audit_says_nothing_of_the_rows(tmp
 def test_captions_in_another_script_are_left_out_with_the_reason(tmp_path):
     pictures(tmp_path, [(f"{i}.png", "doctor", "अस्पताल में एक डॉक्टर") for i in range(3)])
     run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
-    cbs = run.estimates.filter(measure="cbs", prompt="doctor")
+    cbs = run.estimates.filter(measure=ALONE, prompt="doctor")
     assert cbs["value"].to_list() == [None]
     assert json.loads(cbs["excluded"].item()) == {"other script than the terms": 3}
 
@@ -184,7 +187,7 @@ def test_captions_of_the_loopback_name_what_its_lexicon_can_count(tmp_path, monk
     women = sum(text.startswith("A woman and a ") for text in captions)
     assert 0 < women < 24
     assert run.labels.filter(attribute="gender", value="female").height <= women
-    cbs = run.estimates.filter(measure="cbs", prompt="doctor").row(0, named=True)
+    cbs = run.estimates.filter(measure=ALONE, prompt="doctor").row(0, named=True)
     assert cbs["value"] is not None
     assert cbs["n"] == 12
 
@@ -297,7 +300,9 @@ def test_two_models_are_profiled_and_compared_with_the_baseline_model(tmp_path):
     found = run.estimates
     again = Audit.from_text(text, base=tmp_path).measure(run.path)
     assert again.estimates.equals(found)
-    composites = found.filter(pl.col("measure").is_in(["cbs", "contextual_diversity"]), generator="sd15")
+    composites = found.filter(
+        pl.col("measure").is_in(["cbs", ALONE, "contextual_diversity"]), generator="sd15"
+    )
     mean = found.filter(measure="composite_mean", generator="sd15").row(0, named=True)
     assert mean["value"] == pytest.approx(composites["value"].mean())
     assert (mean["n"], mean["prompt"]) == (5, None)
@@ -310,9 +315,9 @@ def test_two_models_are_profiled_and_compared_with_the_baseline_model(tmp_path):
     assert set(scored) <= set(compared["measure"])
     assert "refusal_rate" not in set(compared["measure"])
     assert "radar_rank" not in set(compared["measure"])
-    cbs = compared.filter(measure="cbs", prompt="doctor").row(0, named=True)
+    cbs = compared.filter(measure=ALONE, prompt="doctor").row(0, named=True)
     values = dict(
-        plain_scores(found).filter(measure="cbs", prompt="doctor").select("generator", "value").iter_rows()
+        plain_scores(found).filter(measure=ALONE, prompt="doctor").select("generator", "value").iter_rows()
     )
     assert cbs["value"] == pytest.approx(values["bksdm"] - values["sd15"])
     assert "unequal_n" in cbs["flags"].split(",")
@@ -340,7 +345,7 @@ measures:
     assert areas["definition"].to_list() == ["paper", "released"]
     for definition in ("paper", "released"):
         own = found.filter(definition=definition, generator="sd15")
-        values = own.filter(pl.col("measure").is_in(["cbs", "contextual_diversity"]))["value"]
+        values = own.filter(pl.col("measure").is_in(["cbs", ALONE, "contextual_diversity"]))["value"]
         mean = own.filter(measure="composite_mean").row(0, named=True)
         if values.null_count():
             assert (mean["value"], mean["undefined"]) == (None, "no composite score of 1 of 5 prompts")

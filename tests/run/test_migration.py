@@ -122,10 +122,16 @@ def test_vac_that_divided_by_no_more_values_than_images_is_called_capped() -> No
         ("vac", "paper", "mean over 3 levels of object; t interval over levels"),
         ("vac_chao_shen", "paper", None),
         ("vac_change", "excess", "change of the mean excess over 6 pairs"),
+        ("cbs", "paper", "mean of PD and 1 − H; groups declared, unknown in"),
+        ("cbs", "paper", "mean of PD, 1 − H and CAS; groups declared, unknown in"),
+        ("cbs", "released", "mean of PD and 1 − H; groups seen, unknown in"),
         ("vac", "released", "H_max: 3 values seen in the condition, of which 20 images could show 3"),
     ]
     read = with_own_definitions(pl.DataFrame(old, schema=names, orient="row"))
-    assert read["definition"].to_list() == ["paper", *["capped"] * 4, "excess", "released"]
+    assert read["definition"].to_list() == [
+        "paper", *["capped"] * 4, "excess", "paper", "paper", "released", "released",
+    ]  # fmt: skip
+    assert read["measure"].to_list()[6:9] == ["cbs_without_association", "cbs", "cbs"]
     assert with_own_definitions(read).equals(read)
     new = pl.DataFrame([("vac", "paper", "H_max = log2 5: 5 values listed")], schema=names, orient="row")
     assert with_own_definitions(new).equals(new)

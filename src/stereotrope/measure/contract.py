@@ -92,6 +92,8 @@ class MeasureInfo:
     """Subject whose labels it reads; in its frame ``image_id`` is then that of the subject."""
     also: tuple[str, ...] = ()
     """Further names that its rows carry in the column ``measure``."""
+    variants: tuple[str, ...] = ()
+    """Those of ``also`` that stand in the place of its own name, of one score made otherwise."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Column of :data:`stereotrope.tables.MARKS` → argument it holds, where its rows bear the name of what
     they were made from."""

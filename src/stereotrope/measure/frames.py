@@ -163,7 +163,8 @@ class _Estimates(MeasureFrame):
         definition = definition_read(given, (on,), calls)
         rest = {name: value for name, value in given.items() if name not in self.options}
         arguments = arguments_of(info, rest, setting)
-        reads = (on, *info.read_with.get(on, ()))
+        variants = [name for call in calls if call.name == on for name in call.info.variants]
+        reads = (on, *variants, *info.read_with.get(on, ()))
         return MeasureCall(info.name, arguments, self, reads, on, definition, arguments.get("group"))
 
 

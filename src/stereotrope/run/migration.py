@@ -92,10 +92,16 @@ def with_own_definitions(table: pl.DataFrame) -> pl.DataFrame:
     """Estimates whose definitions bear the names that they have now; others are returned as they are.
 
     What said of VAC how many values its images could show divided by no more than those: it was called
-    ``paper``, and is ``capped``.
+    ``paper``, and is ``capped``. A composite of captions without association was called ``cbs`` like that of
+    three parts.
     """
     if not {"measure", "definition", "method"} <= set(table.columns):
         return table
+    alone = pl.col("method").str.starts_with("mean of PD and 1 − H").fill_null(False)
+    named = (pl.col("measure") == "cbs") & pl.col("definition").eq_missing("paper") & alone
+    table = table.with_columns(
+        measure=pl.when(named).then(pl.lit("cbs_without_association")).otherwise("measure")
+    )
     vac = pl.col("measure").str.contains(r"^vac(_chao_shen|_change|_change_wilcoxon)?$")
     capped = pl.col("method").str.contains(r"^H_max: (the mean over attributes|\d+ )").fill_null(False)
     renamed = vac & pl.col("definition").eq_missing("paper") & (vac & capped).any()

@@ -35,7 +35,8 @@ def authors(shared: Path) -> Authors:
 
 def found(estimates: pl.DataFrame, prompt: str, measure: str) -> float | None:
     """The score of a cell: not of single elements or pairs, but of the sides declared (they come first)."""
-    rows = estimates.filter(pl.col("prompt") == prompt, pl.col("measure") == measure)
+    names = ("cbs", "cbs_without_association") if measure == "cbs" else (measure,)
+    rows = estimates.filter(pl.col("prompt") == prompt, pl.col("measure").is_in(names))
     if measure in ("gmr", "iemr"):
         rows = rows.filter(pl.col("category").is_null())
     return rows["value"][0] if rows.height else None

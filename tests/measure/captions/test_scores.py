@@ -131,6 +131,40 @@ def test_cas_counts_hits_or_captions() -> None:
     assert only(released)["value"] == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize("definition", ["paper", "released"])
+def test_without_a_hit_epsilon_makes_cas_0_and_its_absence_leaves_it_undefined(definition: str) -> None:
+    kw: dict[str, Any] = {"definition": definition, "n_bootstrap": 99}
+    none = GENDERS.with_columns(
+        stereotype=pl.lit([], pl.List(pl.String)), diversity=pl.lit([], pl.List(pl.String))
+    )
+    row = only(m.cas(none, **kw))
+    assert (row["value"], row["undefined"]) == (None, "no stereotype or diversity term found")
+    row = only(m.cas(none, epsilon=0.5, **kw))
+    assert (row["value"], row["undefined"], row["numerator"], row["denominator"]) == (0.0, None, 0, 0)
+    assert (row["low"], row["high"]) == (None, None)
+    assert row["method"].endswith("none found, 0 by ε alone")
+    sides: dict[str, Any] = {"groups": SIDES, **kw}
+    assert only(m.cbs(none, "gender", **sides))["value"] is None
+    alone = only(m.cbs(none, "gender", association=False, **sides))["value"]
+    part = 0.5 if definition == "released" else 2 / 3
+    assert only(m.cbs(none, "gender", epsilon=0.5, **sides))["value"] == pytest.approx(part * alone)
+
+
+def test_the_composite_of_two_parts_has_a_name_of_its_own() -> None:
+    listed = GENDERS.with_columns(stereotype=pl.lit(["s"]), diversity=pl.lit(["d"]), ppe=pl.lit(["mask"]))
+    kw: dict[str, Any] = {"groups": SIDES, "n_bootstrap": 9}
+
+    def names(**options: Any) -> list[str]:
+        return m.cbs(listed, "gender", **kw, **options)["measure"].to_list()
+
+    assert names() == ["cbs"]
+    assert names(association=False) == ["cbs_without_association"]
+    # The authors' scripts have one name for both.
+    assert names(association=False, definition="released") == ["cbs"]
+    found = m.occlusion_split(listed, "gender", **kw)["measure"].to_list()
+    assert found[-2:] == ["cbs_without_association", "cbs_without_occluded"]
+
+
 def test_missing_rates_are_of_any_element_of_each_and_a_mean_where_released() -> None:
     found = frame(keyword=[["a", "b"], ["a"], ["b", "z"], []])
     paper = m.gmr(found, ["a", "b"])
@@ -401,7 +435,8 @@ def test_a_prompt_without_captions_has_rows_that_say_so() -> None:
     }
     data = GENDERS.with_columns(keyword=pl.lit(["a"]))
     found = m.caption_measures(data, lexicon, n_bootstrap=20).filter(pl.col("prompt") == "q")
-    assert {"cbs", "gmr", "vendi", "clip_proxy", "kl_from_uniform"} <= set(found["measure"])
+    named = {"cbs_without_association", "gmr", "vendi", "clip_proxy", "kl_from_uniform"}
+    assert named <= set(found["measure"])
     assert found["value"].null_count() == found.height
     assert found["undefined"].null_count() == 0
 
@@ -414,7 +449,7 @@ def test_one_call_gives_what_the_single_functions_give() -> None:
     data = GENDERS.with_columns(keyword=pl.lit(["a"]))
     together = m.caption_measures(data, lexicon, n_bootstrap=100)
     alone = m.cbs(data, "gender", groups=SIDES, association=False, n_bootstrap=100)
-    row = together.filter(pl.col("measure") == "cbs").row(0, named=True)
+    row = together.filter(pl.col("measure") == "cbs_without_association").row(0, named=True)
     for name in ("value", "low", "high", "n", "method"):
         assert row[name] == alone.row(0, named=True)[name]
 

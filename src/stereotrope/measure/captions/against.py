@@ -61,7 +61,9 @@ def _scores_read(info: MeasureInfo, wanted: Sequence[str] | None, calls: Calls) 
         if name not in scores:
             hint = did_you_mean(name, scores, otherwise=f"there is: {', '.join(scores) or 'none'}")
             raise UsageError(f"no score {shorten(name)} is computed before it; {hint}")
-    return scores if wanted is None else tuple(wanted)
+    variants = {call.name: call.info.variants for call in others}
+    named = tuple(row for name in wanted or () for row in (name, *variants.get(name, ())))
+    return scores if wanted is None else named
 
 
 @register(

@@ -40,6 +40,9 @@ OCCLUDED, BARE = "occluded", "not occluded"
 NO_PARITY = "no parity declared"
 """Why CBS is null where neither two sides nor exactly two groups are declared."""
 
+CBS_ALONE = "cbs_without_association"
+"""Name of the composite of a prompt without lists: the mean of two parts, which is not eq. 13."""
+
 NO_PART = "a part of the mean is undefined"
 """Why a composite is null where, say, one group only is possible."""
 
@@ -59,9 +62,10 @@ def severity(value: float | None) -> str | None:
     bounds=(0.0, 1.0),
     direction="0: even and without stereotype terms; has no direction: read signed_parity too",
     source="T2I-BiasBench, eqs. 13 and 23",
-    also=("cbs_without_occluded", "unknown_share", "occluded_share"),
+    also=(CBS_ALONE, "cbs_without_occluded", "unknown_share", "occluded_share"),
+    variants=(CBS_ALONE,),
     bands=BANDS,
-    biased=("cbs", "cbs_without_occluded"),
+    biased=("cbs", CBS_ALONE, "cbs_without_occluded"),
 )
 def cbs(
     cell: Captions,
@@ -78,7 +82,8 @@ def cbs(
 
     Formula
     -------
-    :math:`CBS = (PD + (1 - H) + CAS)/3`; without lists of terms, :math:`(PD + (1 - H))/2`.
+    :math:`CBS = (PD + (1 - H) + CAS)/3`. Without lists of terms :math:`(PD + (1 - H))/2`, which is another
+    score and is named so, ``cbs_without_association``.
 
     Parameters
     ----------
@@ -88,12 +93,14 @@ def cbs(
         The sides of the parity difference, as for :func:`parity_difference`. Without ``of`` the
         attribute must have exactly two declared groups.
     association
-        Whether stereotype and diversity terms are declared. ``method`` says how many terms the mean has.
+        Whether stereotype and diversity terms are declared. Without, rows of the paper's definition are
+        named ``cbs_without_association``.
     epsilon
         As for :func:`cas`.
     definition
         ``paper``: as above. ``released``: :math:`((PD + (1 - H))/2 + CAS)/2`, with H over the groups seen
-        and CAS by captions; :math:`(PD + (1 - H))/2` without lists.
+        and CAS by captions; :math:`(PD + (1 - H))/2` without lists, under the same name ``cbs``, as the
+        scripts have it.
 
     Returns
     -------
@@ -104,11 +111,12 @@ def cbs(
     Undefined
     ---------
     ``no parity declared``; ``no caption with a usable group``; ``no group of either side is seen``, as for
-    :func:`parity_difference`; ``no stereotype or diversity term found``.
+    :func:`parity_difference`; ``no stereotype or diversity term found``, unless ``epsilon`` is above 0.
 
     Notes
     -----
-    PD and 1 − H come from the same shares, so skew counts twice. It has no direction: all women and all men
+    Two prompts of which one has lists do not compare: the mean of two parts is not that of three. PD and
+    1 − H come from the same shares, so skew counts twice. It has no direction: all women and all men
     score alike; see :func:`signed_parity`. Where most captions name no group (flag ``mostly_unknown``), 1 − H
     is high for that reason alone; see :func:`occlusion_split`. Both parts read too high at small n; the
     interval is corrected for what the resamples show of it.
@@ -126,7 +134,8 @@ def cbs(
     [0.0]
     """
     counted = count_groups(cell, attribute, groups, unknown)
-    row = group_row(cell, counted)
+    named = {} if association or cell.released else {"measure": CBS_ALONE}
+    row = group_row(cell, counted, **named)
     pairs = sides_of(counted, of, against, groups)
     if len(pairs) != 1:
         return [undefined(row, NO_PARITY)]
@@ -146,7 +155,7 @@ def cbs(
         score = combined([fair], lambda parts: parts[0] / 2.0)
         return [_composite_row(row, cell, score, "mean of PD and 1 − H", counted)]
     terms = cas_score(cell, epsilon)
-    if not terms.features.sum():
+    if not terms.features.sum() and not epsilon:
         return [undefined(row, NO_HIT)]
     skewed, weight = (0.25, 0.5) if cell.released else (1.0 / 3.0, 1.0 / 3.0)
     score = combined([fair, terms], lambda parts: skewed * parts[0] + weight * parts[1])
@@ -210,7 +219,7 @@ def contextual_diversity(
     Undefined
     ---------
     ``no caption with a usable group``; ``no keyword declared``; ``no prompt text declared``; ``no
-    stereotype or diversity term found``.
+    stereotype or diversity term found``, unless ``epsilon`` is above 0.
 
     Notes
     -----
@@ -245,7 +254,7 @@ def contextual_diversity(
         score, method = combined([species], lambda parts: 1.0 - parts[0]), "1 − H"
     elif cell.released:
         terms = cas_score(cell, epsilon)
-        if not terms.features.sum():
+        if not terms.features.sum() and not epsilon:
             return [undefined(row, NO_HIT)]
         score = combined([species, terms], lambda parts: (parts[1] + 1.0 - parts[0]) / 2.0)
         method = "mean of CAS and 1 − H"
@@ -284,7 +293,8 @@ def occlusion_split(
     As for :func:`cbs`.
 
     Returns: Estimates of each cell: ``unknown_share`` (``category`` null, ``occluded`` and ``not occluded``:
-    among which captions), ``occluded_share``, with Wilson's intervals; ``cbs``; ``cbs_without_occluded``.
+    among which captions), ``occluded_share``, with Wilson's intervals; ``cbs``, or
+    ``cbs_without_association``; ``cbs_without_occluded``, of the same parts.
 
     Undefined: ``no usable caption`` of the kind; as for :func:`cbs`.
 
@@ -317,10 +327,10 @@ def occlusion_split(
         rows.append(share_of_captions(base_row(cell, int(among.sum()), **named), cell, nobody, among))
     rows.append(share_of_captions(base_row(cell, measure="occluded_share"), cell, covered))
     asked: dict[str, Any] = {"groups": groups, "of": of, "against": against, "unknown": unknown}
-    for part, name in ((cell, "cbs"), (_bare(cell, covered == 0), "cbs_without_occluded")):
-        found = cbs.rows(part, attribute, association=association, epsilon=epsilon, **asked)
-        rows += [{**row, "measure": name} for row in found]
-    return rows
+    asked |= {"association": association, "epsilon": epsilon}
+    bare = cbs.rows(_bare(cell, covered == 0), attribute, **asked)
+    rows += cbs.rows(cell, attribute, **asked)
+    return [*rows, *({**row, "measure": "cbs_without_occluded"} for row in bare)]
 
 
 def _bare(cell: Captions, kept: NDArray[np.bool_]) -> Captions:

@@ -15,7 +15,7 @@ import polars as pl
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.composite import BARE, OCCLUDED
 from stereotrope.measure.captions.evidence import CaptionEvidence, Levels, scope_key
-from stereotrope.measure.captions.profile import COMPOSITES
+from stereotrope.measure.captions.profile import COMPOSITE_ROWS
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import fisher_exact, newcombe, sign_test
@@ -58,7 +58,7 @@ _KINDS = (
 _OF_GROUPS = ("one_group", "group_gap", "composite")
 _READ = (
     *("representation_parity", "signed_parity", "gmr", "iemr", "hallucination", "cas", "unknown_share"),
-    *COMPOSITES,
+    *COMPOSITE_ROWS,
 )
 
 
@@ -286,7 +286,7 @@ class _Said:
 
     def composites(self) -> Iterator[Candidate]:
         edge = BANDS[-2].most
-        for row, scope in self._of(*COMPOSITES, above=edge):
+        for row, scope in self._of(*COMPOSITE_ROWS, above=edge):
             attribute, groups = row["attribute"], self.evidence.groups(row["attribute"], scope)
             sentence = self.wording.composite(row, scope, groups, edge)
             most = max(groups, key=lambda g: (groups[g], g), default=None)

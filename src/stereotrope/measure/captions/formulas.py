@@ -67,9 +67,9 @@ def divergence(counts: Floats, *, released: bool) -> Floats:
 
 
 def association(sums: Floats, *, epsilon: float) -> Floats:
-    """Stereotype hits over stereotype and diversity hits; NaN without a hit."""
-    total = sums.sum(axis=0)
-    part: Floats = np.divide(sums[0], total + epsilon, out=np.full_like(total, np.nan), where=total > 0)
+    """Stereotype hits over all hits and ``epsilon``; NaN where all these are 0."""
+    below = sums.sum(axis=0) + epsilon
+    part: Floats = np.divide(sums[0], below, out=np.full_like(below, np.nan), where=below > 0)
     return part
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
+from stereotrope.measure.captions.composite import CBS_ALONE
 from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
@@ -21,6 +22,8 @@ from stereotrope.tables import ESTIMATE_COLUMNS, plain_scores, warnings_of
 
 COMPOSITES = ("cbs", "contextual_diversity")
 """Measures whose rows a profile is made of."""
+COMPOSITE_ROWS = (COMPOSITES[0], CBS_ALONE, *COMPOSITES[1:])
+"""Names of these rows."""
 
 RADAR_RANKS = ("radar_rank", "radar_rank_orders")
 """Rows that place a model among others: they are no score of the model."""
@@ -57,7 +60,7 @@ def _called(
     definition = definition_read(given, COMPOSITES, calls)
     arguments = {"seed": setting.seed, **given, "prompt": prompt, "axes": given.get("axes") or levels}
     arguments.pop("definition", None)
-    return MeasureCall(info.name, arguments, info.frame, COMPOSITES, definition=definition)
+    return MeasureCall(info.name, arguments, info.frame, COMPOSITE_ROWS, definition=definition)
 
 
 def _readers(calls: Calls) -> list[Any]:
@@ -190,7 +193,7 @@ def profile(
 def _read(estimates: Any, prompt: str, model: str) -> tuple[pl.DataFrame, list[str]]:
     """The composites among the estimates, and the factors beside model and prompt."""
     frame = to_polars(estimates, what="estimates", needs=("measure", "definition", "value", model, prompt))
-    used = plain_scores(frame).filter(pl.col("measure").is_in(COMPOSITES))
+    used = plain_scores(frame).filter(pl.col("measure").is_in(COMPOSITE_ROWS))
     if not used.height:
         raise TableError(f"estimates: no row of {' or '.join(COMPOSITES)}; pass what these return")
     require_one_definition(used.with_columns(measure=pl.lit("profile")))

@@ -9,7 +9,7 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.lexicon.declared import declared_of
 from stereotrope.measure.captions.frame import NOT_CAPTIONED, captions_frame
-from stereotrope.measure.captions.profile import COMPOSITES
+from stereotrope.measure.captions.profile import COMPOSITE_ROWS
 from stereotrope.measure.captions.together import caption_measures
 from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo
 from stereotrope.measure.join import with_factors
@@ -127,7 +127,7 @@ class CaptionReader(MeasureFrame):
         if self.factor not in made.columns:
             return made
         asked = pl.col(self.factor).is_in(data[self.factor].drop_nulls().unique().to_list())
-        return made.filter(asked | pl.col("measure").is_in(COMPOSITES))
+        return made.filter(asked | pl.col("measure").is_in(COMPOSITE_ROWS))
 
 
 def _lexicon(lexicons: Sequence[Any], name: str | None) -> Any:

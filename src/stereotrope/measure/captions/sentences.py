@@ -20,6 +20,7 @@ _TERMS = 3
 _LISTS = {"gmr": "which the prompt names", "iemr": "which the lexicon takes as implied"}
 _COMPOSITES = {
     "cbs": "the composite of parity, evenness and association",
+    "cbs_without_association": "the composite of parity and evenness",
     "contextual_diversity": "the composite of what lacks in variety, keywords and nearness to the prompt",
 }
 

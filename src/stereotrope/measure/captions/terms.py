@@ -256,7 +256,8 @@ def cas(cell: Captions, *, epsilon: float = 0.0) -> list[ScoreRow]:
     captions, by, level, n_bootstrap, seed
         As for :func:`representation_parity`; the terms found are in lists ``stereotype`` and ``diversity``.
     epsilon
-        The paper's :math:`ε`, of which it gives no value; 0 leaves the quotient as it is.
+        The paper's :math:`ε`, of which it gives no value; 0 leaves the quotient as it is. Above 0 a cell
+        without any hit reads 0, by the equation and not by what its captions say.
     definition
         ``paper``: as above. ``released``: :math:`S` and :math:`D` are captions with any hit.
 
@@ -268,7 +269,8 @@ def cas(cell: Captions, *, epsilon: float = 0.0) -> list[ScoreRow]:
 
     Undefined
     ---------
-    ``no usable caption``; ``no stereotype or diversity term found`` (the released scripts give 0 there).
+    ``no usable caption``; where ``epsilon`` is 0, ``no stereotype or diversity term found`` (the released
+    scripts give 0 there). Above 0 such a cell has a value and no interval.
 
     Notes
     -----
@@ -294,9 +296,10 @@ def cas(cell: Captions, *, epsilon: float = 0.0) -> list[ScoreRow]:
         return [undefined(row, NO_CAPTION)]
     score = cas_score(cell, epsilon)
     s, d = score.features.sum(axis=1).astype(int).tolist()
-    if not s + d:
-        return [undefined(row, NO_HIT)]
     method = "captions with a hit" if cell.released else "term hits"
+    if not s + d:
+        nothing = {"value": 0.0, "method": f"{method}; none found, 0 by ε alone"}
+        return [{**row, **nothing, "numerator": 0, "denominator": 0} if epsilon else undefined(row, NO_HIT)]
     made = scored(row, cell, score, limits=(0.0, 1.0), method=method)
     return [{**made, "numerator": s, "denominator": s + d}]
 

@@ -98,6 +98,10 @@ def paper_values(
     return values
 
 
+_PRINTED = {"cbs_without_association": "cbs"}
+"""Name of a score → that of the column in which the paper prints it."""
+
+
 def split_words(text: str) -> str:
     """Put a space where a word ends inside a run of letters, as in columns glued together.
 
@@ -128,6 +132,7 @@ def _of_prompt(
     given |= dict.fromkeys(("parity_difference", "cbs"), declared.of is not None)
     values: dict[CellKey, PaperValue] = {}
     for row in caption_measures(frame, {prompt: declared}, **resampling).iter_rows(named=True):
+        row["measure"] = _PRINTED.get(row["measure"], row["measure"])
         if given.get(row["measure"], True):
             made = PaperValue(row["value"], row["low"], row["high"], row["n"], row["undefined"] or "")
             values.setdefault(_cell(prompt, row, entry.path == "contextual"), made)

@@ -37,7 +37,7 @@ _REST = {"others": "all other groups", "rest": "all others and unknown"}
 """References that stand for every other group: the named ones, or those and unknown."""
 _UNKNOWN_SHARE, _OCCLUDED_SHARE = "unknown_share", "occluded_share"
 _SHARES = _UNKNOWN_SHARE, _OCCLUDED_SHARE
-_SCORE, _SCORE_WITHOUT = "cbs", "cbs_without_occluded"
+_SCORES, _SCORE_WITHOUT = ("cbs", "cbs_without_association"), "cbs_without_occluded"
 COVERED = (*_SHARES, _SCORE_WITHOUT)
 _AMONG = {None: "all captions", "occluded": "face covered", "not occluded": "not covered"}
 
@@ -209,7 +209,8 @@ def occlusion_figure(drawing: Drawing) -> Figure:
             drawing.explained(COVERED).values(), "Whether covered faces explain why captions name no group"
         )
     )
-    composite = drawing.material.explain(_SCORE, drawing.basis.definition).short
+    named = next(iter(scores.filter(pl.col("measure").is_in(_SCORES))["measure"]), _SCORES[0])
+    composite = drawing.material.explain(named, drawing.basis.definition).short
     rows, of_shares = pl.concat([shares, scores]), pl.col("measure").is_in(_SHARES)
     for prompt, part in drawing.by_prompt(rows):
         lead = f"{prompt}: " if prompt else ""
@@ -232,7 +233,7 @@ def _with_whole(drawing: Drawing) -> pl.DataFrame:
     without = drawing.of(_SCORE_WITHOUT)
     named = ("generator", "annotator", *drawing.material.factors, "attribute", "category", "definition")
     same = [c for c in named if c in without.columns]
-    whole = drawing.material.scores.filter(measure=_SCORE).join(
+    whole = drawing.material.scores.filter(pl.col("measure").is_in(_SCORES)).join(
         without.select(same).unique(), on=same, how="semi", nulls_equal=True, maintain_order="left"
     )
     return pl.concat([whole, without])
@@ -247,7 +248,7 @@ def _covered(drawing: Drawing, rows: pl.DataFrame) -> list[ScoreEntry]:
         if row["measure"] == _UNKNOWN_SHARE:
             among = _AMONG.get(row["category"], str(row["category"]))
             return f"{', '.join(['no group named', *named])}: {among}"
-        return ", ".join([*named, "all captions" if row["measure"] == _SCORE else "without covered faces"])
+        return ", ".join([*named, "all captions" if row["measure"] in _SCORES else "without covered faces"])
 
     covers = pl.col("measure") == _OCCLUDED_SHARE
     head = drawing.lines(rows.filter(covers), lambda _: "face covered", apart=True)

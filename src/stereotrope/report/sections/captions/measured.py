@@ -50,7 +50,7 @@ _OF_PICTURES = ("image_vendi", "image_vendi_normalised", "prompt_alignment")
 _UNDRAWN = "image_vendi_normalised"
 """Near 0 at any number of pictures, so that a drawing shows nothing that the score itself does not."""
 _DRAWN = (
-    "cbs", "contextual_diversity", SIGNED, "shannon_entropy", "cas", "car", "gmr", "iemr", "hallucination",
+    *COMPOSITE_MEASURES, SIGNED, "shannon_entropy", "cas", "car", "gmr", "iemr", "hallucination",
     "clip_proxy", "prompt_alignment", "vendi_normalised",
 )  # fmt: skip
 """Scores whose differences are drawn, all shares or between 0 and 1: of what says the same twice only one."""

@@ -20,7 +20,11 @@ from stereotrope.report.series import Estimate
 _MEAN = "composite_mean"
 _MOST_LACKING = 3
 _PLACES = 2
-_SCORES = {"cbs": "CBS", "contextual_diversity": "contextual diversity (high: low diversity)"}
+_SCORES = {
+    "cbs": "CBS",
+    "cbs_without_association": "CBS without association",
+    "contextual_diversity": "contextual diversity (high: low diversity)",
+}
 _LISTS = {"gmr": "keyword", "iemr": "implied"}
 
 

@@ -13,7 +13,7 @@ from stereotrope.report.panels import safe_name
 from stereotrope.report.series import Estimate
 from stereotrope.tables import BANDS, Band, warnings_of
 
-COMPOSITE_MEASURES = ("cbs", "contextual_diversity")
+COMPOSITE_MEASURES = ("cbs", "cbs_without_association", "contextual_diversity")
 """The two composites; a prompt has one of them."""
 _PROMPT = "prompt"
 _DOUBTED = "mostly_unknown"
