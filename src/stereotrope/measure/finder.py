@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-import numpy as np
 import polars as pl
 
-from stereotrope.measure.cells import PAIR
+from stereotrope.measure.cells import PAIR, Cell, Peers
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording, span
+from stereotrope.measure.units import claim_of
 from stereotrope.plugins import Registry
-from stereotrope.stats import effective_counts, newcombe, wilson
+from stereotrope.stats import newcombe, shared_correlation, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LABELS, SCOPES, warnings_of
 
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "seed", "excluded"}) - SCOPES
@@ -162,6 +162,7 @@ class FindingEvidence:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
         self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
         self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
+        self._counted: dict[str, Mapping[_Levels, Cell]] = {}
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
         asked = labels.select("image_id", "prompt_id") if "prompt_id" in labels.columns else None
         self._prompts: dict[str, str] = {} if asked is None else dict(asked.drop_nulls().iter_rows())
@@ -216,15 +217,28 @@ class FindingEvidence:
                 found[value] += images
         return dict(found)
 
-    def effective(self, values: Mapping[str, list[str]], value: str, level: float) -> float:
-        """Part of these images that count as independent of one another for the share of a value."""
-        images = [(self._prompts.get(image), name == value) for name in values for image in values[name]]
-        prompts = list(dict.fromkeys(prompt for prompt, _ in images))
-        if len(prompts) < 2:
-            return 1.0
-        member = np.array([prompts.index(prompt) for prompt, _ in images])
-        hits = np.bincount(member, [hit for _, hit in images])
-        return effective_counts(hits, np.bincount(member), level=level)[1] / len(images)
+    def cell(self, attribute: str, scope: Mapping[str, str] | None) -> Cell:
+        """The images of a scope by value and prompt."""
+        here = self._fitting(attribute, scope)
+        if len(here) == 1:
+            return self._cells(attribute)[here[0]]
+        return self._cell(attribute, here)
+
+    def _cell(self, attribute: str, conditions: Sequence[_Levels]) -> Cell:
+        seen: dict[str, Counter[str | None]] = {}
+        for condition in conditions:
+            for value, images in self._values[attribute][condition].items():
+                seen.setdefault(value, Counter()).update(map(self._prompts.get, images))
+        return Cell(conditions[0] if conditions else (), attribute, seen)
+
+    def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
+        if attribute not in self._counted:
+            cells = {one: self._cell(attribute, [one]) for one in self._values[attribute]}
+            peers = Peers(list(cells.values()))
+            for cell in cells.values():
+                cell.peers = peers
+            self._counted[attribute] = cells
+        return self._counted[attribute]
 
     def elsewhere(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
         """Images by value of the attribute in every condition that a scope does not take in."""
@@ -367,28 +381,34 @@ class RunEvidence:
     def difference(self, c: Candidate, value: str, level: float) -> tuple[float, float, float] | None:
         """How much more often a value is seen than in the reference, with Newcombe's interval.
 
-        Images that share prompts count as fewer. None where a side has no image.
+        It speaks of what the difference of shares does (:mod:`stereotrope.measure.units`). None where a side
+        has no image.
         """
         if c.wording is None or c.attribute is None:
             return None
-        counts, sides = self.counted(c, value), self.pictures.sides(c.attribute, c.scope, c.wording)
+        counts = self.counted(c, value)
         if not all(n for _, n in counts):
             return None
-        parts = [self.pictures.effective(side, value, level) for side in sides]
+        scopes = c.scope, c.wording.reference_scope(c.scope)
+        both = [self.pictures.cell(c.attribute, scope) for scope in scopes]
+        claim = claim_of(*(cell.prompts for cell in both))
+        parts = [
+            cell.effective(value, level=level, claim=claim)[1] / cell.n if cell.n else 1.0 for cell in both
+        ]
+        by_prompt = [side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values()))]
+        correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
         (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
-        low, high = newcombe(k, n, j, m, level=level)
+        low, high = newcombe(k, n, j, m, level=level, correlation=correlation)
         return shift(*counts), float(low), float(high)
 
     def ends(self, c: Candidate, value: str) -> tuple[str, str]:
-        """Wilson's intervals of the share of a value, in a condition and in its reference, as texts.
-
-        Images that share prompts count as fewer.
-        """
+        """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""
         told = []
         if c.wording is not None and c.attribute is not None:
-            sides = self.pictures.sides(c.attribute, c.scope, c.wording)
-            for (k, n), side in zip(self.counted(c, value), sides, strict=True):
-                part = self.pictures.effective(side, value, self.level) if n else 0.0
+            scopes = c.scope, c.wording.reference_scope(c.scope)
+            for (k, n), scope in zip(self.counted(c, value), scopes, strict=True):
+                cell = self.pictures.cell(c.attribute, scope)
+                part = cell.effective(value, level=self.level)[1] / cell.n if cell.n else 1.0
                 low, high = wilson(k * part, n * part, level=self.level)
                 told.append(span(float(low), float(high)) if n else "")
         return (told[0], told[1]) if told else ("", "")
