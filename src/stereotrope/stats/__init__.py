@@ -11,6 +11,7 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
+from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
     cluster_flip_test,
@@ -75,6 +76,7 @@ from stereotrope.stats.vendi import (
 
 __all__ = [
     "ICC_GRID",
+    "Clustered",
     "PoweredShare",
     "Resample",
     "ScoreOfSums",

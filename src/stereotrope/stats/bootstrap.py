@@ -144,7 +144,7 @@ def normal_interval(
     return np.asarray(centre - half), np.asarray(centre + half)
 
 
-def unanimous_js(n_p: int, n_q: int, *, level: float = 0.95) -> float:
+def unanimous_js(n_p: float, n_q: float, *, level: float = 0.95) -> float:
     """Greatest JS that groups showing one same value are compatible with, in bits.
 
     With :math:`a` and :math:`b` the probabilities of another value, the observation has probability
@@ -154,7 +154,7 @@ def unanimous_js(n_p: int, n_q: int, *, level: float = 0.95) -> float:
     n_p, n_q: Images in the two groups.
     Returns: In (0, 1]: 0.10 for 20 and 20 images. NaN where a group is empty.
     """
-    if min(n_p, n_q) < 1:
+    if min(n_p, n_q) <= 0:
         return float("nan")
     budget = -np.log((1 - level) / 2) * np.linspace(0.0, 1.0, 201)
     a = -np.expm1(-budget / n_p)

@@ -260,7 +260,7 @@ _SPLITS = np.linspace(0.0, 1.0, 33)
 _HALVINGS = 45
 
 
-def greatest_js(k: Sequence[int], n: Sequence[int], *, level: float = 0.95) -> float:
+def greatest_js(k: Sequence[float], n: Sequence[float], *, level: float = 0.95) -> float:
     r"""Upper end of the profile-likelihood interval of the JS between shares of groups, in bits.
 
     The greatest mean over pairs of :math:`JS((a_g, 1-a_g), (a_h, 1-a_h))` over the shares for which
@@ -288,7 +288,7 @@ def greatest_js(k: Sequence[int], n: Sequence[int], *, level: float = 0.95) -> f
 
 
 @lru_cache(maxsize=4096)
-def _shares_at(k: int, n: int, level: float) -> Floats:
+def _shares_at(k: float, n: float, level: float) -> Floats:
     """Shares below and above ``k / n`` that spend each split of the budget, shape (2, splits)."""
     seen = k / n
     budget = _SPLITS * normal_quantile(level) ** 2 / (2 * n)

@@ -10,8 +10,9 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence.coded import code_labels
-from stereotrope.measure.divergence.rows import Comparison, Resampling, compare_groups
+from stereotrope.measure.divergence.rows import Comparison, compare_groups
 from stereotrope.measure.divergence.scores import with_q_values
+from stereotrope.measure.divergence.uncertainty import Resampling
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -68,10 +69,10 @@ def bds(
         For each cell and group one row with ``attribute`` = ``all`` and one an attribute. ``value`` is 0
         for equal distributions and greatest for disjoint ones. ``floor`` is what it reads at this n when the
         cue does nothing, ``adjusted`` is 0 there and 1 for disjoint distributions, negative by chance below
-        the floor. ``p_value`` is against exchangeable images, with nothing drawn where it is an attribute's,
-        and may be as small as it is; ``p_least`` the least that these counts allow. ``q_value`` is
-        Benjamini–Hochberg over the rows ``all``, and separately over the single attributes. ``n_excluded``
-        counts labels left out on either side.
+        the floor. ``p_value`` is against exchangeable images (or prompts, see Notes), of an attribute with
+        nothing drawn, and may be as small as it is; ``p_least`` the least that these counts allow.
+        ``q_value`` is Benjamini–Hochberg over the rows ``all``, and separately over the single attributes.
+        ``n_excluded`` counts labels left out on either side.
 
     Undefined
     ---------
@@ -96,9 +97,12 @@ def bds(
     p ≤ α down to 1e-5; of null means of eight attributes 0.051. One of eight shifted by 0.5 at 20 images had
     p ≤ 0.01 in 0.83 of cases, and ``all`` in 0.56; by shuffles of score and mean alone 0.76 and 0.15.
 
-    Images are the unit of test and interval: where a cell's come from several prompts, rows are flagged
-    ``several_prompts``; name what tells these apart in ``within`` and use
-    :func:`stereotrope.measure.average`.
+    Where each side spans four prompts or more, prompts with several images are the units (``clustered``,
+    ``holds_for`` = ``prompts like these``; a frame without ``prompt_id`` cannot tell: ``no_prompt_id``).
+    Floor and p are then of shuffled whole prompts, each way once where there are no more than
+    ``n_permutations``: with 4 and 4 prompts p is 2/70 or more, and no row of many is told. The interval is
+    a smoothed t bootstrap of prompts. Over 4 to 20 prompts of four images, correlated by 0.1 and 0.3, it held
+    the true divergence in 0.97 to 1.00, and p ≤ 0.05 came in 0.02 to 0.05 of null attributes and means.
 
     Values mistaken alike for every group make a divergence smaller and never make one; errors that differ
     between groups may do anything. The authors' scripts average in a missing combination as 0 and call the

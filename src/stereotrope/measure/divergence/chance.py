@@ -37,6 +37,35 @@ def chance_of(codes: Codes, group: Ints, value: Floats, null: Floats) -> tuple[F
     return p, np.minimum(p, least)
 
 
+def chance_of_prompts(value: Floats, null: Floats, *, every: bool) -> tuple[Floats, Floats]:
+    r"""Test that groups show values alike where whole prompts are shuffled.
+
+    An attribute: the part of the shuffles, the one seen among them, that score as high. All attributes: the
+    lesser of such p of their mean and of :math:`Σ_a \max(0, z_a)^2`, referred to what it is in the shuffles.
+
+    value, null: As in :func:`chance_of`.
+    every: Whether the shuffles are all that there are.
+    Returns p, least: Of the mean, then of each attribute.
+    """
+    scores = np.vstack([value, null])
+    of_each = _upper(scores)
+    lesser = np.minimum(of_each[:, 0], _upper(np.append(*_sparse(value[1:], null[:, 1:]))[:, None])[:, 0])
+    scores[:, 0] = -lesser
+    found = _upper(scores)
+    # Ties with the best that drawn shuffles show are but part of those that there are.
+    return found[0], np.min(found, axis=0) if every else np.full(found.shape[1], 1 / len(found))
+
+
+def _upper(scores: Floats) -> Floats:
+    """By column, the part of the rows that score as high as each row; rows without a score do not count."""
+    known = ~np.isnan(scores)
+    found = np.ones_like(scores)
+    for at, column in enumerate(scores.T):
+        rising = np.sort(column[known[:, at]])
+        found[:, at] = 1 - np.searchsorted(rising, column - _TIE) / max(1, len(rising))
+    return np.where(known, found, 1.0)
+
+
 def _of_attributes(codes: Codes, group: Ints, p: Floats, least: Floats) -> Floats:
     """p and least p of each attribute, shape (2, n_attributes)."""
     n_values = int(codes.max(initial=0)) + 1
@@ -66,13 +95,14 @@ def _combined(p: Floats, least: Floats) -> Floats:
 
 def _sparse(value: Floats, null: Floats) -> tuple[Floats, Floats]:
     """Sum of the squared positive z of attributes, of the images as they are and of their shuffles."""
-    known = ~np.isnan(null)
+    every = np.vstack([value, null])
+    known = ~np.isnan(every)
     n = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, null, 0.0).sum(axis=0) / n
-    sd = np.sqrt(np.where(known, (null - mean) ** 2, 0.0).sum(axis=0) / n)
-    by = np.where(sd > _TIE, sd, np.inf)
-    seen, shuffled = (np.maximum(0.0, np.nan_to_num((x - mean) / by)) for x in (value, null))
-    return np.asarray((seen**2).sum()), (shuffled**2).sum(axis=1)
+    mean = np.where(known, every, 0.0).sum(axis=0) / n
+    sd = np.sqrt(np.where(known, (every - mean) ** 2, 0.0).sum(axis=0) / n)
+    z = np.maximum(0.0, np.nan_to_num((every - mean) / np.where(sd > _TIE, sd, np.inf)))
+    found = (z**2).sum(axis=1)
+    return found[0], found[1:]
 
 
 def _least(null: Floats) -> Floats:

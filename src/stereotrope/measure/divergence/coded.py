@@ -44,7 +44,7 @@ class CodedLabels:
     images: ``image_id``, factors and group of each row.
     codes: Shape (n_images, n_attributes): index into ``values``, −1 where there is no usable label.
     why: Same shape: index into ``reasons``, −1 where the label counts or there is none.
-    prompts: Shape (n_images,): code of the image's prompt, 0 for all where prompts are not known.
+    prompts: Shape (n_images,): code of the image's prompt, −1 where it is not known.
     """
 
     attributes: tuple[str, ...]
@@ -138,7 +138,7 @@ def code_labels(
         out = mine.filter(pl.col("excluded").is_not_null())
         why[out["_row"].to_numpy(), column] = _codes(out["excluded"], reasons)
         values.append(found)
-    prompts = np.zeros(images.height, dtype=np.int32)
+    prompts = np.full(images.height, -1, dtype=np.int32)
     known = tuple(tidy["prompt_id"].drop_nulls().unique().sort().to_list())
     with_prompt = tidy.drop_nulls("prompt_id")
     prompts[with_prompt["_row"].to_numpy()] = _codes(with_prompt["prompt_id"], known)

@@ -1,0 +1,246 @@
+"""Scores of compared groups with what makes them believable: floor, interval and test."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.special import stdtrit
+
+from stereotrope.errors import UsageError
+from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts
+from stereotrope.measure.divergence.coded import Codes, Ints
+from stereotrope.stats import (
+    Clustered,
+    greatest_js,
+    normal_interval,
+    normal_quantile,
+    pairwise_js,
+    resampled_js,
+    shuffled_js,
+    unanimous_js,
+)
+from stereotrope.stats.arrays import Floats
+
+_DEGENERATE = 1e-12
+_LN2 = float(np.log(2.0))
+_FLOOR_SHUFFLES = 2_000
+"""Shuffles of prompts for the floor where none are asked for p."""
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How intervals and p-values are made.
+
+    distance: Score the Jensen–Shannon distance in nats (SciPy's) instead of the divergence in bits.
+    Raises UsageError: A number of resamples is negative, or the level is not between 0 and 1.
+    """
+
+    measure: str
+    level: float
+    n_permutations: int
+    n_bootstrap: int
+    seed: int
+    distance: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("n_permutations", "n_bootstrap", "seed"):
+            given = getattr(self, name)
+            if not isinstance(given, int | np.integer) or given < 0:
+                raise UsageError(f"{self.measure}: {name} must be 0 or more and whole, found {given}")
+        if not 0 < self.level < 1:
+            raise UsageError(
+                f"{self.measure}: level must lie between 0 and 1, found {self.level}; 0.95 is usual"
+            )
+        if self.distance and not self.n_permutations:
+            raise UsageError(
+                f"{self.measure}: the released definition has its floor from shuffles; "
+                "n_permutations must be at least 1, found 0"
+            )
+
+    @property
+    def maximum(self) -> float:
+        """What disjoint distributions score."""
+        return float(np.sqrt(_LN2)) if self.distance else 1.0
+
+    def method(self, *, whole_prompts: bool) -> str:
+        """The text for the column ``method``."""
+        unit = "whole prompts" if whole_prompts else "images"
+        shuffles = "mean of the shuffles" if self.distance else "closed form (hypergeometric)"
+        parts = [f"floor: {'mean of shuffled prompts' if whole_prompts else shuffles}"]
+        if self.n_bootstrap:
+            kind = "smoothed t bootstrap" if whole_prompts else "smoothed normal bootstrap"
+            parts.append(f"interval: {kind}, {self.n_bootstrap} resamples of {unit}")
+        if self.n_permutations:
+            exact = "mid-p of JS and of the greatest shift, Cauchy's combination; "
+            drawn = f"{'at most ' if whole_prompts else ''}{self.n_permutations} shuffles of whole "
+            tests = f"{drawn}prompts" if whole_prompts else f"{exact}{drawn}images"
+            parts.append(f"p: {tests}; q: Benjamini–Hochberg")
+        return "; ".join([*parts, f"seed {self.seed}"])
+
+    def score(self, js: Floats) -> Floats:
+        """The score of divergences in bits."""
+        return np.sqrt(js * _LN2) if self.distance else js
+
+
+def image_scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, Any]]:
+    """Numbers of the mean over attributes, then of each attribute; images are the units."""
+    js, floor_bits = pairwise_js(codes, group)
+    value, floor = _led_by_mean(how.score(js)), _led_by_mean(floor_bits)
+    p = least = sd = low = high = np.full(len(value), np.nan)
+    if how.n_permutations:
+        shuffled = shuffled_js(codes, group, n_shuffles=how.n_permutations, seed=how.seed)
+        null = _led_by_mean(how.score(shuffled))
+        (p, least), sd = chance_of(codes, group, value, null), _sd(null)
+        floor = _mean(null, axis=0) if how.distance else floor
+    if how.n_bootstrap:
+        drawn = resampled_js(codes, group, n_resamples=how.n_bootstrap, seed=how.seed)
+        scores, floors, truth = map(_led_by_mean, (how.score(drawn.js), drawn.floor, drawn.truth))
+        low, high = _interval(value, floor, scores, floors, truth, how)
+        sizes = np.bincount(group).astype(np.float64)
+        seen = _Seen(codes, group, floor_bits, sizes, how.level)
+        low, high = _beyond(value, floor, low, high, p, seen, how)
+    return _numbers(value, floor, p, least, sd, low, high, how)
+
+
+def prompt_scores(codes: Codes, group: Ints, prompts: Ints, how: Resampling) -> list[dict[str, Any]]:
+    """Numbers of the mean over attributes, then of each attribute; whole prompts are the units."""
+    js, floor_bits = pairwise_js(codes, group)
+    value, clustered = _led_by_mean(how.score(js)), Clustered.of(codes, group, prompts)
+    shuffled, every = clustered.shuffled(n_shuffles=how.n_permutations or _FLOOR_SHUFFLES, seed=how.seed)
+    null = _led_by_mean(how.score(shuffled))
+    with_seen = np.vstack([value, null])
+    floor, sd = _mean(with_seen, axis=0), _sd(with_seen)
+    p = least = low = high = np.full(len(value), np.nan)
+    if how.n_permutations:
+        p, least = chance_of_prompts(value, null, every=every)
+    if how.n_bootstrap:
+        scores, truth = map(
+            _led_by_mean,
+            map(how.score, clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)),
+        )
+        low, high = _interval(value, floor, scores, floor, truth, how)
+        wider = float(stdtrit(clustered.freedom, 0.5 + how.level / 2)) / normal_quantile(how.level)
+        middle, half = (low + high) / 2, wider * (high - low) / 2
+        low, high = middle - half, middle + half
+        sizes = _effective(np.bincount(group), clustered, floor, floor_bits)
+        # The t bootstrap reaches far by itself: of what was not seen one end is to be held, not two.
+        seen = _Seen(codes, group, floor_bits, sizes, how.level**2)
+        low, high = _beyond(value, floor, low, high, p, seen, how)
+    return _numbers(value, floor, p, least, sd, low, high, how)
+
+
+def _effective(images: Ints, clustered: Clustered, floor: Floats, floor_bits: Floats) -> Floats:
+    """Independent images that would have the floor of these prompts; no fewer than there are prompts."""
+    by_images, by_prompts = np.nanmean(floor_bits), floor[0]
+    if by_images > _DEGENERATE:
+        return np.asarray(np.clip(images * by_images / max(by_prompts, _DEGENERATE), clustered.sizes, images))
+    return np.asarray(clustered.sizes, np.float64)
+
+
+def _numbers(
+    value: Floats,
+    floor: Floats,
+    p: Floats,
+    least: Floats,
+    sd: Floats,
+    low: Floats,
+    high: Floats,
+    how: Resampling,
+) -> list[dict[str, Any]]:
+    excess, room = value - floor, _room(floor, how)
+    numbers = {
+        "value": value,
+        "low": low,
+        "high": high,
+        "p_value": p,
+        "p_least": least,
+        "floor": floor,
+        "excess": excess,
+        "z": np.divide(excess, sd, out=np.full_like(sd, np.nan), where=sd > _DEGENERATE),
+        "adjusted": excess / room,
+        "adjusted_low": (low - floor) / room,
+        "adjusted_high": (high - floor) / room,
+    }
+    return pl.DataFrame(numbers).to_dicts()
+
+
+def _led_by_mean(scores: Floats) -> Floats:
+    """Scores of attributes, along the last axis, after their mean."""
+    return np.concatenate([_mean(scores, axis=-1)[..., None], scores], axis=-1)
+
+
+def _mean(scores: Floats, *, axis: int) -> Floats:
+    """Mean of the defined scores; NaN where none is."""
+    known = ~np.isnan(scores)
+    n = known.sum(axis=axis)
+    total = np.asarray(np.where(known, scores, 0.0).sum(axis=axis))
+    return np.asarray(np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0))
+
+
+def _sd(scores: Floats) -> Floats:
+    return np.asarray(np.sqrt(_mean((scores - _mean(scores, axis=0)) ** 2, axis=0)))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was seen, where few units leave much that was not.
+
+    sizes: Independent images of each group, in effect.
+    level: Coverage of the two-sided intervals that the bounds end.
+    """
+
+    codes: Codes
+    group: Ints
+    floor_bits: Floats
+    sizes: Floats
+    level: float
+
+    def unseen(self, how: Resampling) -> Floats:
+        """By attribute, how far groups may be apart that show one same value; 0 where they show several."""
+        pairs = combinations(self.sizes.tolist(), 2)
+        reach = np.asarray(np.mean([unanimous_js(m, n, level=self.level) for m, n in pairs]))
+        return np.where(self.floor_bits <= _DEGENERATE, how.score(reach), 0.0)
+
+    def greatest(self) -> Floats:
+        """By attribute, how far JS may reach by the shares of the most frequent value."""
+        found, images = [], np.bincount(self.group)
+        for column in self.codes.T:
+            most = column == np.bincount(column[column >= 0]).argmax()
+            k, n = (np.bincount(self.group, which) * self.sizes / images for which in (most, column >= 0))
+            found.append(greatest_js(k.tolist(), n.tolist(), level=self.level))
+        return np.array(found)
+
+
+def _beyond(
+    value: Floats, floor: Floats, low: Floats, high: Floats, p: Floats, seen: _Seen, how: Resampling
+) -> tuple[Floats, Floats]:
+    """An interval that reaches what was not seen, and lies above the floor only where the test agrees."""
+    unseen = _led_by_mean(seen.unseen(how))
+    high = np.where(unseen > 0, value + np.hypot(np.maximum(high - value, 0.0), unseen), high)
+    low, high = np.clip(low, 0.0, how.maximum), np.clip(high, 0.0, how.maximum)
+    if not how.distance:
+        reached = floor[1:] + _room(floor, how)[1:] * seen.greatest()
+        high = np.minimum(high + _led_by_mean(np.fmax(reached - high[1:], 0.0)), how.maximum)
+    return np.where(p > (1.0 - how.level) / 2.0, np.minimum(low, floor), low), high
+
+
+def _interval(
+    value: Floats, floor: Floats, scores: Floats, floors: Floats, truth: Floats, how: Resampling
+) -> tuple[Floats, Floats]:
+    """Of a divergence about the adjusted score, of a distance about that at this n."""
+    if how.distance:
+        half = normal_quantile(how.level) * _sd(scores)
+        return value - half, value + half
+    room = _room(floor, how)
+    adjusted = (scores - floors) / _room(floors, how)
+    ends = normal_interval((value - floor) / room, adjusted, truth, level=how.level)
+    low, high = (floor + room * end for end in ends)
+    return low, high
+
+
+def _room(floor: Floats, how: Resampling) -> Floats:
+    """What lies between floor and maximum; NaN where every shuffle scores the maximum (one image a side)."""
+    room = how.maximum - floor
+    return np.where(room > _DEGENERATE, room, np.nan)

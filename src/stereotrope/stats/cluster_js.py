@@ -1,0 +1,132 @@
+"""Jensen–Shannon divergences where clusters of images are the units: their shuffles and their bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stereotrope.errors import UsageError
+from stereotrope.stats.arrays import Counts, Floats
+from stereotrope.stats.counts import OneHot, mean_pair_js_of_weights, one_hot, tally, tally_draws
+
+_PSEUDO_CLUSTERS = 2.0
+"""Clusters' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
+_CHUNK = 1000
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """Labels of images counted by cluster, each cluster in one group.
+
+    hot: One-hot columns of the images.
+    counts: How often each column is in each cluster, shape (n_columns, n_clusters).
+    group: Group of each cluster, coded 0 … G − 1, in the order of the clusters' numbers.
+    """
+
+    hot: OneHot
+    counts: Counts
+    group: _Ints
+
+    @classmethod
+    def of(cls, codes: ArrayLike, groups: ArrayLike, clusters: ArrayLike) -> Clustered:
+        """Count the labels of clusters. What two groups have of one cluster number are two clusters."""
+        matrix, group = np.asarray(codes), np.asarray(groups, np.int64)
+        both = np.stack([np.asarray(clusters, np.int64), group])
+        _, first, of = np.unique(both, axis=1, return_index=True, return_inverse=True)
+        member = (of.ravel()[:, None] == np.arange(len(first))).astype(np.float32)
+        hot = one_hot(matrix)
+        found = cls(hot, tally(hot.columns, member), group[first])
+        if len(found.sizes) < 2 or min(found.sizes) < 1:
+            raise UsageError(f"Clustered: at least two groups with a cluster are needed, found {found.sizes}")
+        return found
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Clusters in each group."""
+        return tuple(np.bincount(self.group).tolist())
+
+    @property
+    def freedom(self) -> int:
+        """Clusters less one, summed over the groups."""
+        return len(self.group) - len(self.sizes)
+
+    def shuffled(self, *, n_shuffles: int, seed: int = 0) -> tuple[Floats, bool]:
+        """Divergence of each attribute when whole clusters change groups.
+
+        n_shuffles: Where there are no more ways than these to put the clusters into groups of their sizes,
+            each of them comes once, but for the one seen.
+        Returns js, every: Shape (B, n_attributes), bits, NaN where fewer than two groups have a label; and
+            whether it is every way.
+        """
+        every = ways(self.sizes) <= n_shuffles
+        if every:
+            placed = _every_split(self.sizes)
+            placed = placed[(placed != self.group).any(axis=1)]
+        else:
+            rng = np.random.default_rng([seed, 5, *self.sizes])
+            placed = rng.permuted(np.tile(self.group, (n_shuffles, 1)), axis=1)
+        scores = [np.empty((0, len(self.hot.complete)))]
+        for start in range(0, len(placed), _CHUNK):
+            part = placed[start : start + _CHUNK].T
+            members = [(part == g).astype(np.float32) for g in range(len(self.sizes))]
+            scores.append(mean_pair_js_of_weights([tally(self.counts, m) for m in members], self.hot).T)
+        return np.concatenate(scores), every
+
+    def resampled(self, *, n_resamples: int, seed: int = 0) -> tuple[Floats, Floats]:
+        """Divergence of each attribute when clusters are drawn again within their group.
+
+        The bootstrap is smoothed: each drawn cluster of m is one of all groups' with probability 2/(m + 2).
+        Without it, clusters that agree would never vary.
+
+        Returns js, truth: Shape (n_resamples, n_attributes); and that of the shares which are drawn from,
+            shape (n_attributes,).
+        """
+        drawn, true = [], []
+        for g, m in enumerate(self.sizes):
+            rng = np.random.default_rng([seed, 6, g, *self.sizes])
+            own = np.flatnonzero(self.group == g)
+            mixed = rng.integers(0, len(self.group), (n_resamples, m))
+            borrowed = _PSEUDO_CLUSTERS / (m + _PSEUDO_CLUSTERS)
+            kept = rng.random((n_resamples, m)) >= borrowed
+            mixed = np.where(kept, own[rng.integers(0, m, (n_resamples, m))], mixed)
+            drawn.append(tally(self.counts, tally_draws(mixed, len(self.group))))
+            pool = self.counts.mean(axis=1, keepdims=True)
+            true.append((1 - borrowed) * self.counts[:, own].mean(axis=1, keepdims=True) + borrowed * pool)
+        return (
+            mean_pair_js_of_weights(drawn, self.hot).T,
+            mean_pair_js_of_weights(true, self.hot)[:, 0],
+        )
+
+
+def ways(sizes: tuple[int, ...]) -> int:
+    """In how many ways clusters can be put into groups of these sizes."""
+    found, left = 1, sum(sizes)
+    for size in sizes:
+        found *= comb(left, size)
+        left -= size
+    return found
+
+
+@lru_cache(maxsize=32)
+def _every_split(sizes: tuple[int, ...]) -> _Ints:
+    """Groups of the clusters, one row a way."""
+
+    def placed(left: tuple[int, ...], group: int) -> Iterator[dict[int, int]]:
+        if group == len(sizes) - 1:
+            yield dict.fromkeys(left, group)
+            return
+        for own in combinations(left, sizes[group]):
+            rest = tuple(one for one in left if one not in own)
+            for others in placed(rest, group + 1):
+                yield dict.fromkeys(own, group) | others
+
+    n = sum(sizes)
+    every = [[split[one] for one in range(n)] for split in placed(tuple(range(n)), 0)]
+    return np.array(every, np.int64)

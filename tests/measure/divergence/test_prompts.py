@@ -1,0 +1,144 @@
+"""Divergences of pictures of several prompts: prompts are the units of floor, test and interval."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+from stereotrope.measure import bds, cds
+from stereotrope.measure.divergence.uncertainty import Resampling, image_scores, prompt_scores
+from stereotrope.stats import js_divergence
+
+QUICK = Resampling("bds", 0.95, 499, 300, 0)
+
+
+def drawn(
+    rng: np.random.Generator, *, prompts: int, icc: float, apart: float, attributes: int = 4, values: int = 3
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Codes, group and prompt of pictures, four a prompt, and the true divergence of each attribute."""
+    codes, truth = np.empty((2, 4 * prompts, attributes), np.int32), np.empty(attributes)
+    of_prompt = rng.normal(size=(2, prompts, attributes)).repeat(4, axis=1)
+    own = np.sqrt(0.5) * (rng.normal(size=(2, 4 * prompts, 1)) + rng.normal(size=codes.shape))
+    latent = np.sqrt(icc) * of_prompt + np.sqrt(1 - icc) * own
+    for a in range(attributes):
+        one = rng.dirichlet(np.ones(values))
+        other = (1 - apart) * one + apart * rng.dirichlet(np.ones(values))
+        truth[a] = js_divergence(one, other)
+        for side, shares in enumerate((one, other)):
+            cuts = norm.ppf(np.clip(np.cumsum(shares)[:-1], 0, 1))
+            codes[side, :, a] = np.searchsorted(cuts, latent[side, :, a])
+    group, prompt = np.repeat([0, 1], 4 * prompts), np.arange(8 * prompts) // 4
+    return codes.reshape(-1, attributes), group, prompt, truth
+
+
+def simulated(n: int, seed: int, **how: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Of each repetition and row: whether the interval holds the true divergence, and p."""
+    rng = np.random.default_rng(seed)
+    inside, p = [], []
+    for _ in range(n):
+        codes, group, prompt, truth = drawn(rng, **how)
+        rows = prompt_scores(codes, group, prompt, QUICK)
+        floor, low, high = (np.array([row[name] for row in rows]) for name in ("floor", "low", "high"))
+        true = floor + (1 - floor) * np.append(truth.mean(), truth)
+        inside.append((low - 1e-12 <= true) & (true <= high + 1e-12))
+        p.append([row["p_value"] for row in rows])
+    return np.array(inside), np.array(p)
+
+
+@pytest.mark.parametrize(("prompts", "icc"), [(5, 0.3), (8, 0.1)])
+def test_nothing_planted_is_called_so_in_one_of_twenty_whatever_prompts_share(
+    prompts: int, icc: float
+) -> None:
+    inside, p = simulated(150, prompts, prompts=prompts, icc=icc, apart=0.0)
+    error = 3 * np.sqrt(0.05 * 0.95 / len(p))
+    assert np.mean(p[:, 0] <= 0.05) < 0.05 + error
+    assert np.mean(p[:, 1:] <= 0.05) < 0.05 + error / 1.5
+    assert inside.mean() > 0.95
+
+
+def test_intervals_over_prompts_cover() -> None:
+    for prompts, icc, values in ((4, 0.3, 5), (8, 0.3, 2), (20, 0.1, 5)):
+        inside, _ = simulated(60, prompts, prompts=prompts, icc=icc, apart=0.8, values=values)
+        assert inside.mean() > 0.94, (prompts, icc, values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prompts", [4, 5, 8, 20])
+@pytest.mark.parametrize("icc", [0.1, 0.3])
+def test_levels_and_coverage_over_prompts(prompts: int, icc: float) -> None:
+    for apart in (0.0, 0.4, 1.0):
+        for values in (2, 5):
+            inside, p = simulated(600, 7, prompts=prompts, icc=icc, apart=apart, values=values)
+            assert inside[:, 1:].mean() > 0.94
+            assert inside[:, 0].mean() > 0.94
+            if not apart:
+                assert np.mean(p <= 0.05, axis=0).max() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 600)
+
+
+def labels(*, prompts: int, prompt_id: bool = True) -> pl.DataFrame:
+    """Pink for women and grey for the baseline, four pictures a prompt."""
+    rows = [
+        {"image_id": f"{group}{p}{i}", "prompt_id": f"{group}{p}", "group": group, "value": value,
+         "attribute": "colour", "generator": "m", "object": "car", "dimension": "gender"}
+        for group, value in (("base", "grey"), ("women", "pink"), ("men", "grey"))
+        for p in range(prompts)
+        for i in range(4)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    return frame if prompt_id else frame.drop("prompt_id")
+
+
+def test_p_of_prompts_is_no_less_than_their_shuffles_allow() -> None:
+    row = bds(labels(prompts=5), n_bootstrap=0).filter(group="women", attribute="colour").row(0, named=True)
+    assert row["p_value"] == row["p_least"] == pytest.approx(2 / 252)
+    assert (row["holds_for"], row["flags"]) == ("prompts like these", "clustered")
+    assert "10000 shuffles of whole prompts" in row["method"]
+    three = cds(labels(prompts=4), n_bootstrap=0, baseline=None).filter(attribute="colour").row(0, named=True)
+    # 34,650 ways are drawn from; apart from these, pink is in one of three groups of four.
+    assert three["p_value"] < 0.02
+
+
+def test_the_floor_is_what_shuffled_prompts_read() -> None:
+    # Of 5 and 5 prompts in one colour each: j pink ones on the one side, hypergeometric.
+    row = bds(labels(prompts=5), n_bootstrap=0).filter(group="women", attribute="colour").row(0, named=True)
+    ways = np.array([1, 25, 100, 100, 25, 1]) / 252
+    j = np.arange(6)
+    js = js_divergence(np.stack([j, 5 - j], axis=1), np.stack([5 - j, j], axis=1))
+    assert row["floor"] == pytest.approx(float(ways @ js), abs=1e-6)
+    assert row["adjusted"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("frame", "holds_for", "flags"),
+    [
+        (labels(prompts=3), "these prompts", None),
+        (labels(prompts=5, prompt_id=False), "these prompts", "no_prompt_id"),
+    ],
+)
+def test_pictures_are_the_units_of_few_prompts_and_where_no_prompt_is_known(frame, holds_for, flags) -> None:
+    row = bds(frame, n_bootstrap=0).filter(group="women", attribute="colour").row(0, named=True)
+    assert (row["holds_for"], row["flags"]) == (holds_for, flags)
+    assert row["p_value"] < 1e-6
+
+
+def test_one_picture_a_prompt_is_what_images_are() -> None:
+    frame = labels(prompts=5)
+    alone = bds(frame.with_columns(prompt_id="image_id"), n_permutations=99, n_bootstrap=99)
+    codes = np.repeat([0, 1], 20)[:, None].astype(np.int32)
+    of_images = image_scores(codes, np.repeat([0, 1], 20), Resampling("bds", 0.95, 99, 99, 0))
+    row = alone.filter(group="women", attribute="colour").row(0, named=True)
+    assert row["p_value"] == of_images[1]["p_value"]
+    assert row["holds_for"] == "prompts like these"
+    assert row["excluded"] is None or json.loads(row["excluded"]) == {}
+
+
+def test_without_shuffles_for_p_the_floor_is_of_prompts_still() -> None:
+    row = bds(labels(prompts=5), n_bootstrap=0, n_permutations=0).filter(group="women").row(0, named=True)
+    assert row["p_value"] is None
+    assert row["holds_for"] is None
+    assert row["floor"] == pytest.approx(0.086, abs=0.001)

@@ -1,0 +1,65 @@
+"""Shuffles and bootstrap of divergences whose units are clusters of images."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from stereotrope.errors import UsageError
+from stereotrope.stats import Clustered, js_divergence, shuffled_js
+
+CODES = np.array([[0, 1], [0, 0], [1, -1], [1, 1], [0, 0], [2, 0], [2, 1], [1, 1], [0, 1]])
+GROUPS = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
+PROMPTS = np.array([3, 3, 5, 9, 1, 1, 2, 7, 7])
+
+
+def by_counting(first: list[int], attribute: int) -> float:
+    """JS with the prompts ``first`` on one side and the others on the other."""
+    sides = [CODES[np.isin(PROMPTS, first, invert=other), attribute] for other in (False, True)]
+    return float(js_divergence(*(np.bincount(one[one >= 0], minlength=3) for one in sides)))
+
+
+def test_where_there_are_few_ways_each_but_the_one_seen_comes_once() -> None:
+    found, every = Clustered.of(CODES, GROUPS, PROMPTS).shuffled(n_shuffles=100)
+    others = [c for c in combinations([1, 2, 3, 5, 7, 9], 3) if set(c) != {3, 5, 9}]
+    listed = np.array([[by_counting(list(c), a) for a in range(2)] for c in others])
+    assert every
+    assert found.shape == (19, 2)
+    for attribute in range(2):
+        assert np.sort(found[:, attribute]) == pytest.approx(np.sort(listed[:, attribute]), abs=1e-6)
+
+
+def test_where_there_are_many_they_are_drawn_and_clusters_of_one_image_are_images() -> None:
+    rng = np.random.default_rng(1)
+    codes, groups = rng.integers(0, 4, (40, 2)), np.repeat([0, 1], 20)
+    found, every = Clustered.of(codes, groups, np.arange(40)).shuffled(n_shuffles=20_000, seed=2)
+    assert not every
+    of_images = shuffled_js(codes, groups, n_shuffles=20_000, seed=3)
+    assert found.mean(axis=0) == pytest.approx(of_images.mean(axis=0), rel=0.02)
+    assert found.std(axis=0) == pytest.approx(of_images.std(axis=0), rel=0.03)
+
+
+def test_three_groups_are_put_in_every_way() -> None:
+    codes, groups = np.arange(6)[:, None] // 2, np.array([0, 0, 1, 1, 2, 2])
+    found, every = Clustered.of(codes, groups, np.arange(6)).shuffled(n_shuffles=90)
+    assert (every, len(found)) == (True, 89)
+    # All pairs together is seen, and comes by the 3! names of the groups.
+    assert (found > 1 - 1e-6).sum() == 5
+
+
+def test_clusters_that_agree_vary_by_what_the_pool_has() -> None:
+    codes = np.repeat([0, 1], 20)[:, None]
+    one = Clustered.of(codes, np.repeat([0, 1], 20), np.repeat(np.arange(10), 4))
+    drawn, truth = one.resampled(n_resamples=400, seed=1)
+    assert one.freedom == 8
+    assert drawn.std() > 0.05
+    # Two of seven prompts are of both groups: shares 6/7 and 1/7. Few prompts read more.
+    assert truth[0] == pytest.approx(float(js_divergence([6, 1], [1, 6])))
+    assert drawn.mean() > truth[0]
+
+
+def test_a_group_without_a_cluster_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least two groups with a cluster are needed"):
+        Clustered.of(CODES[:3], [0, 0, 0], [0, 1, 2])
