@@ -60,6 +60,12 @@ def reference(labels: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def checked(labels: pl.DataFrame) -> pl.DataFrame:
+    """What the second annotator says of every second image."""
+    every_second = pl.col("image_id").str.extract(r"(\d+)").cast(pl.Int64) % 2 == 0
+    return reference(labels).filter(every_second)
+
+
 def raters(labels: pl.DataFrame) -> pl.DataFrame:
     """The annotator beside the second one."""
     named = {name: pl.lit(name).alias("annotator") for name in ("one", "two")}
@@ -218,6 +224,8 @@ MEASURES: dict[str, Measure] = {
     "shannon_entropy": lambda x: measure.shannon_entropy(captioned(x), "gender", **PEOPLE),
     "signed_parity": lambda x: measure.signed_parity(captioned(x), "gender", **PEOPLE),
     "vendi": lambda x: measure.vendi(captioned(x), **CAPTIONS),
+    "ppi_difference": lambda x: measure.ppi_difference(x, checked(x), within=("generator", "object")),
+    "ppi_share": lambda x: measure.ppi_share(x, checked(x), by=SCOPE),
     "profile": lambda x: measure.profile(
         measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "group"
     ),
@@ -478,7 +486,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
     sorted(
         set(MEASURES)
         - {"agreement", "average", "change", "default_rank", "delta", "injection_rate", "judge_correlation"}
-        - {"order_flip_rate", "profile", "refusal_rate", "violation_rate"}
+        - {"order_flip_rate", "ppi_difference", "ppi_share", "profile", "refusal_rate", "violation_rate"}
         - {name for name, info in REGISTRY.items() if info.needs in ("captions", "embeddings")}
     ),
 )

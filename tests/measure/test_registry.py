@@ -102,6 +102,8 @@ FURTHER = {
     "injection_rate": {"plain": LABELLED_TWICE.head(0), "claims": LABELLED_TWICE.head(0)},
     "order_flip_rate": {"reordered": LABELLED_TWICE.head(0)},
     "female_ratio": {"attribute": "hue"},
+    "ppi_difference": {"reference": LABELLED_TWICE.filter(annotator="a")},
+    "ppi_share": {"reference": LABELLED_TWICE.filter(annotator="a")},
     "share_difference": {"baseline": "base"},
     "unfounded_rate": {"known": None},
 }

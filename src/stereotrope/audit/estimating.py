@@ -97,6 +97,7 @@ def estimate(
         asked=subjects.asked_of_parts(sources.labels),
         encoders=[one.name for one in plan.annotators if EMBEDDED in one.gives],
         reference=reference,
+        references=plan.references,
         confusions={name: check.confusion for name, check in plan.checks.items()},
         level=plan.spec.report.level,
         n_bootstrap=plan.spec.resamples,

@@ -71,6 +71,8 @@ class Plan:
     """Annotator → the prompts whose pictures alone it is shown; all pictures where it is not here."""
     checks: Mapping[str, JudgeCheck] = field(default_factory=dict)
     """Annotator → what a calibration found of it, where the audit names one."""
+    references: tuple[str, ...] = ()
+    """Annotators whose labels of some pictures are taken for right."""
     check: ReadingCheck | None = None
     """What the run says of its instruments, where that is what it is for."""
 
@@ -149,7 +151,7 @@ def make_plan(
         names: Sequence[str] = requests["generator"].unique(maintain_order=True).to_list()
     else:
         prompts, names = stored
-    annotators, checked = _annotators(spec, suite, source, account)
+    annotators, checked, references = _annotators(spec, suite, source, account)
     tell_design(annotators, spec.generators, prompts, source.base)
     _require_said(annotators, requests, source)
     if stored is None:
@@ -181,19 +183,44 @@ def make_plan(
         images_per_prompt=count,
         account=account,
         checks=_checks(annotators, checked, source),
+        references=_references(annotators, references, source),
         notes=notes,
     )
 
 
 def _annotators(
     spec: AuditSpec, suite: Mapping[str, Any], source: Source, account: Account
-) -> tuple[tuple[Annotator, ...], list[Any]]:
-    """The annotators, and the calibration that the audit names of each."""
+) -> tuple[tuple[Annotator, ...], list[Any], list[Any]]:
+    """The annotators, the calibration that the audit names of each, and whether its labels are right."""
     items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
     make = partial(annotate.create, relative_to=source.base, account=account)
     entries = [dict(item) if isinstance(item, Mapping) else item for item in items]
-    checked = [entry.pop("check", None) if isinstance(entry, dict) else None for entry in entries]
-    return _created(make, entries, source, "annotators"), checked
+    checked, right = (
+        [entry.pop(key, None) if isinstance(entry, dict) else None for entry in entries]
+        for key in ("check", "reference")
+    )
+    return _created(make, entries, source, "annotators"), checked, right
+
+
+def _references(annotators: Sequence[Annotator], right: Sequence[Any], source: Source) -> tuple[str, ...]:
+    """Names of the annotators whose labels are taken for right: of an attribute those of one."""
+    taken: dict[str, str] = {}
+    for index, (annotator, given) in enumerate(zip(annotators, right, strict=True)):
+        if given not in (None, True, False):
+            raise source.error(
+                f"reference must be true or false, found {shorten(given)}; `reference: true` takes the "
+                "labels of this annotator for right",
+                *("annotators", index),
+            )
+        for name in annotator.attributes if given else ():
+            if name in taken:
+                raise source.error(
+                    f"reference: {taken[name]!r} and {annotator.name!r} both label {name!r}; take one, or "
+                    "their majority: {majority: […], attributes: […], name: people, reference: true}",
+                    *("annotators", index),
+                )
+            taken[name] = annotator.name
+    return tuple(dict.fromkeys(taken.values()))
 
 
 def _checks(annotators: Sequence[Annotator], folders: Sequence[Any], source: Source) -> dict[str, JudgeCheck]:

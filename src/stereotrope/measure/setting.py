@@ -77,6 +77,7 @@ class RunTables:
     asked: ``image_id, annotator, attribute``: what should have been answered about each region and set.
     encoders: Annotators that give vectors.
     reference: Labels known to be true, where the run has them.
+    references: Annotators whose labels of some pictures are taken for right.
     confusions: Annotator → how a calibration found it to read, where the audit names one.
     """
 
@@ -91,6 +92,7 @@ class RunTables:
     asked: pl.DataFrame | None = None
     encoders: Sequence[str] = ()
     reference: pl.DataFrame | None = None
+    references: Sequence[str] = ()
     confusions: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     level: float = 0.95
     n_bootstrap: int = 2_000

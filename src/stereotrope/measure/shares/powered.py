@@ -1,0 +1,370 @@
+"""Shares that people would find, from their labels of some pictures and an annotator's of all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.errors import UsageError
+from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, Key, as_names, reference_of
+from stereotrope.measure.contract import MeasureCall, register
+from stereotrope.measure.join import NOT_LABELLED
+from stereotrope.measure.setting import RunTables
+from stereotrope.measure.shares.agreement import other_look
+from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
+from stereotrope.measure.units import Claim, claim_of, prompt_codes
+from stereotrope.stats import PoweredShare, newcombe, prediction_powered_share, wilson
+
+_SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
+_CLOSED = {
+    "reference": "write `reference: true` at the entry of the annotator whose labels are taken for right, "
+    "and these rows stand beside those of every share and difference"
+}
+_NOT_IN_OF = "not in of: "
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """The pictures of an attribute in a combination of factor levels: what both said, null where none did.
+
+    pictures: ``value, reference_value, prompt_id``, of those that count.
+    excluded: Why others do not count.
+    """
+
+    key: Key
+    attribute: str
+    pictures: pl.DataFrame
+    excluded: dict[str, int]
+
+    @cached_property
+    def by_people(self) -> NDArray[np.bool_]:
+        """Which pictures people labelled."""
+        return self.pictures["reference_value"].is_not_null().to_numpy()
+
+    @cached_property
+    def sampled(self) -> dict[Any, int]:
+        """Prompt → pictures that people labelled."""
+        labelled = self.pictures.filter(pl.col("reference_value").is_not_null())["prompt_id"]
+        return dict(labelled.value_counts().iter_rows())
+
+    @property
+    def n_labelled(self) -> int:
+        """How many these are."""
+        return int(self.by_people.sum())
+
+    def powered(self, category: str, claim: Claim, level: float) -> PoweredShare:
+        """The share of a value."""
+        said, true = (
+            (self.pictures[name] == category).fill_null(False).to_numpy().astype(int)
+            for name in ("value", "reference_value")
+        )
+        units = prompt_codes(self.pictures) + 1 if claim.prompts else np.zeros(len(said), int)
+        units = np.unique(units, return_inverse=True)[1]
+        both, alone = np.zeros((units.max() + 1, 2, 2)), np.zeros((units.max() + 1, 2))
+        people = self.by_people
+        np.add.at(both, (units[people], true[people], said[people]), 1)
+        np.add.at(alone, (units[~people], said[~people]), 1)
+        return prediction_powered_share(both, alone, clustered=claim.prompts, level=level)
+
+
+def _beside(call: MeasureCall | None, tables: RunTables, name: str) -> Iterator[tuple[Any, Any, list[str]]]:
+    """Labels of each annotator, those of the reference, and the attributes that both label."""
+    if call is None or call.name != name:
+        return
+    asked = as_names(call.arguments.get("attribute"), what="attribute")
+    looks = tables.looks.filter(pl.col("attribute").is_in(list(asked))) if asked else tables.looks
+    usable = pl.col("excluded").is_null()
+    for reference in tables.references:
+        people = looks.filter(annotator=reference)
+        right = people.filter(usable)
+        for annotator in looks["annotator"].unique(maintain_order=True):
+            if annotator in tables.references:
+                continue
+            labels = looks.filter(annotator=annotator)
+            both = labels.filter(usable).join(right, on=["image_id", "attribute"], how="semi")
+            alone = labels.filter(usable).join(right, on=["image_id", "attribute"], how="anti")
+            if known := sorted(set(both["attribute"]) & set(alone["attribute"])):
+                yield labels, people, known
+
+
+def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
+    """Beside raw shares, powered ones where a reference labelled some of the pictures."""
+    taken = {"by": ["generator"], **(call.arguments if call else {})}
+    more = {name: taken[name] for name in ("value", "of", "level") if taken.get(name) is not None}
+    by = list(dict.fromkeys([*taken["by"], "annotator"]))
+    parts = _beside(call, tables, "share")
+    made = [ppi_share(labels, people, known, by=by, **more) for labels, people, known in parts]
+    return pl.concat(made, how="diagonal") if made else None
+
+
+def _beside_difference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
+    """Beside raw differences of shares, powered ones."""
+    if call is None or call.arguments.get("baseline") is None:
+        return None
+    names = ("group", "baseline", "value", "of", "level")
+    more = {name: call.arguments[name] for name in names if call.arguments.get(name) is not None}
+    held = [*call.arguments.get("within", ("generator", "object")), call.arguments.get("dimension")]
+    within = list(dict.fromkeys([*filter(None, held), "annotator"]))
+    parts = _beside(call, tables, "share_difference")
+    made = [ppi_difference(labels, people, known, within=within, **more) for labels, people, known in parts]
+    return pl.concat(made, how="diagonal") if made else None
+
+
+@register(
+    bounds=(0.0, 1.0),
+    direction="higher: people would say so more often; wider than the raw interval of all labels",
+    source=_SOURCE,
+    closed=_CLOSED,
+    unasked=_beside_share,
+)
+def ppi_share(
+    labels: Any,
+    reference: Any,
+    attribute: str | Sequence[str] | None = None,
+    *,
+    value: str | Sequence[str] | None = None,
+    of: Sequence[str] | None = None,
+    by: Sequence[str] = ("generator",),
+    level: float = 0.95,
+) -> pl.DataFrame:
+    r"""How often people would find each value: their labels of some pictures, an annotator's of all.
+
+    Formula
+    -------
+    :math:`θ_v = \bar y_n + λ(\bar f_N - \bar f_n)`: the share :math:`\bar y_n` that people found in ``n``
+    pictures, moved by how much more often the annotator found it in the ``N`` that people did not label than
+    in those; λ is tuned in each cell to the least variance
+    (:func:`stereotrope.stats.prediction_powered_share`).
+
+    Parameters
+    ----------
+    labels, attribute, value, of, by, level
+        As for :func:`stereotrope.measure.share`, of one annotator; values as they are written.
+    reference
+        Tidy frame ``image_id, attribute, value`` of people's labels, of some of these pictures. Which they
+        are must not depend on what they show: draw them at random.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a cell, attribute and ``category``: ``value`` in [0, 1] with Wilson's interval at the
+        effective number of labels. ``n`` counts pictures with a usable label of the annotator,
+        ``n_reference`` those of them that people labelled; ``excluded`` says why others do not enter.
+
+    Undefined
+    ---------
+    ``no usable label``; ``no usable label of the reference``: people labelled no picture of the cell.
+
+    Notes
+    -----
+    Whatever the annotator's errors, and however they differ between groups, the interval is right about what
+    people would say; the better the annotator, the narrower, and never wider than that of people's labels
+    alone. It covers at 20 labels of people and more (docs/explanation/annotator-errors.md); below ten
+    it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum to 1. Pictures
+    of which one of both cannot say are left out. Where people labelled pictures of four prompts or more,
+    prompts are the units.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), PPI++: Efficient prediction-powered inference, arXiv:2311.01453.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> said = pl.DataFrame({
+    ...     "image_id": [str(i) for i in range(420)], "attribute": "gender", "generator": "m",
+    ...     "value": ["f"] * 8 + ["m"] * 12 + ["f"] * 200 + ["m"] * 200,
+    ... })
+    >>> people = said.head(20).with_columns(value=pl.Series(["f"] * 10 + ["m"] * 10))
+    >>> found = ppi_share(said, people, value="f")
+    >>> found.select(pl.col("value", "low", "high").round(2), "n", "n_reference").rows()
+    [(0.57, 0.41, 0.71, 420, 20)]
+    """
+    by = factor_names(by, measure="ppi_share", what="by")
+    rows = []
+    for cell, categories in _read(labels, reference, attribute, value, of, by):
+        claim = claim_of(cell.sampled)
+        for category in categories:
+            row = {
+                "measure": "ppi_share",
+                **_shared(cell, by, category, level),
+                "n_reference": cell.n_labelled,
+            }
+            if cell.n_labelled and category is not None:
+                share = cell.powered(category, claim, level)
+                low, high = wilson(share.value * share.n_effective, share.n_effective, level=level)
+                row |= {"value": float(share.value), "low": float(low), "high": float(high)}
+                row |= _told([cell], claim, "Wilson", [share])
+            rows.append(row)
+    return estimate_frame(rows, factors=by)
+
+
+@register(
+    bounds=(-1.0, 1.0),
+    direction="above 0: people would say so more often for the group; below 0: less often",
+    source=f"{_SOURCE}; Newcombe 1998, method 10",
+    closed=_CLOSED,
+    unasked=_beside_difference,
+)
+def ppi_difference(
+    labels: Any,
+    reference: Any,
+    attribute: str | Sequence[str] | None = None,
+    *,
+    group: str = "group",
+    baseline: str = "base",
+    value: str | Sequence[str] | None = None,
+    of: Sequence[str] | None = None,
+    within: Sequence[str] = ("generator", "object"),
+    level: float = 0.95,
+) -> pl.DataFrame:
+    """How much more often people would find a value for a group than for the baseline.
+
+    Formula
+    -------
+    :math:`θ_v^{g} - θ_v^{r}`, each side as in :func:`ppi_share`, with Newcombe's interval at the effective
+    numbers of labels.
+
+    Parameters
+    ----------
+    labels, reference, attribute, value, of, level
+        As for :func:`ppi_share`. People must have labelled pictures of both sides.
+    group, baseline, within
+        As for :func:`stereotrope.measure.share_difference`.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``value`` in [−1, 1], positive where the group shows it more often than the baseline, ``reference``.
+        ``n`` and ``n_reference`` count the pictures of the group and of the baseline, labelled by the
+        annotator; ``method`` says how many of these people labelled. No test is made of it.
+
+    Undefined
+    ---------
+    ``no usable label``; ``no usable label of the reference``: people labelled no picture of a side, or there
+    is no baseline.
+
+    Notes
+    -----
+    An annotator that errs more on one group shows a difference that is not there, and this one does not.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453; Newcombe (1998), Statistics in Medicine 17,
+    method 10.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> said = pl.DataFrame({
+    ...     "image_id": [str(i) for i in range(400)], "attribute": "hue", "generator": "m", "object": "car",
+    ...     "group": ["women"] * 200 + ["base"] * 200, "value": (["red"] * 120 + ["blue"] * 80) * 2,
+    ... })
+    >>> people = said.gather_every(4).with_columns(value=pl.Series(["red"] * 20 + ["blue"] * 80))
+    >>> ppi_difference(said, people, value="red").select(pl.col("value").round(2)).item()
+    0.4
+    """
+    within = factor_names(within, measure="ppi_difference", taken=(group,))
+    by, rows = (*within, group), []
+    cells = list(_read(labels, reference, attribute, value, of, by, "within"))
+    bases: dict[str, dict[Key, _Cell]] = {}
+    for cell, _ in cells:
+        if cell.key[-1] == baseline:
+            bases.setdefault(cell.attribute, {})[cell.key[:-1]] = cell
+    if not bases:
+        raise UsageError(f"ppi_difference: no {group} {baseline!r}; name the level compared with as baseline")
+    for cell, categories in cells:
+        if cell.key[-1] == baseline:
+            continue
+        base = reference_of(cell.key[:-1], bases.get(cell.attribute, {}))
+        for category in categories:
+            row = {"measure": "ppi_difference", **_shared(cell, by, category, level)}
+            row |= {
+                "contrast": group,
+                "reference": baseline,
+                "n_reference": base.pictures.height if base else 0,
+            }
+            if base is not None and min(cell.n_labelled, base.n_labelled) and category is not None:
+                claim = claim_of(cell.sampled, base.sampled)
+                sides = [side.powered(category, claim, level) for side in (cell, base)]
+                counts = [x for side in sides for x in (side.value * side.n_effective, side.n_effective)]
+                low, high = newcombe(*counts, level=level)
+                row |= {
+                    "value": float(sides[0].value - sides[1].value),
+                    "low": float(low),
+                    "high": float(high),
+                }
+                row |= _told([cell, base], claim, "Newcombe", sides)
+            rows.append(row)
+    return estimate_frame(rows, factors=by)
+
+
+def _shared(cell: _Cell, by: Sequence[str], category: str | None, level: float) -> dict[str, Any]:
+    return {
+        "definition": "ppi",
+        **dict(zip(by, cell.key, strict=True)),
+        "attribute": cell.attribute,
+        "category": category,
+        "level": level,
+        "n": cell.pictures.height,
+        "excluded": cell.excluded,
+        "undefined": NO_REFERENCE if cell.pictures.height else NO_LABEL,
+        "source": _SOURCE,
+    }
+
+
+def _told(cells: Sequence[_Cell], claim: Claim, kind: str, sides: Sequence[PoweredShare]) -> dict[str, Any]:
+    numbers = " and ".join(f"{float(side.n_effective):.1f}" for side in sides)
+    tuned = " and ".join(f"{float(side.tuning):.2f}" for side in sides)
+    people = " and ".join(str(cell.n_labelled) for cell in cells)
+    return {
+        "undefined": None,
+        "holds_for": claim.holds_for,
+        "flags": {**claim.flags, "small_n": min(cell.n_labelled for cell in cells) < SMALL_N},
+        "method": f"PPI++, λ {tuned}; labelled by people {people}; {kind} at effective n {numbers}",
+    }
+
+
+def _read(
+    labels: Any,
+    reference: Any,
+    attribute: str | Sequence[str] | None,
+    value: str | Sequence[str] | None,
+    of: Sequence[str] | None,
+    by: Sequence[str],
+    argument: str = "by",
+) -> Iterator[tuple[_Cell, Sequence[str | None]]]:
+    """Each cell with the values to count: those named, else all that either side shows of the attribute."""
+    names = as_names(attribute, what="attribute")
+    wanted, allowed = as_names(value, what="value"), None if of is None else as_names(of, what="of")
+    if outside := [name for name in wanted if allowed is not None and name not in allowed]:
+        raise UsageError(f"ppi_share: value {outside[0]!r} is not in of={list(of or ())}; add it to of")
+    people = other_look(to_polars(reference), "reference")
+    said = read_labels(labels, factors=by, attributes=names or None, argument=argument)
+    said = said.join(people.select("attribute").unique(), on="attribute", how="semi", maintain_order="left")
+    said = said.join(people, on=["image_id", "attribute"], how="left", maintain_order="left")
+    judged = pl.col("reference_excluded").replace({"": None, NOT_LABELLED: None})
+    reasons = [pl.format("label: {}", "excluded"), pl.format("reference: {}", judged)]
+    if allowed is not None:
+        for column in ("value", "reference_value"):
+            counts = pl.col("excluded" if column == "value" else "reference_excluded").fill_null("") == ""
+            strange = counts & ~pl.col(column).is_in(list(allowed))
+            reasons.append(pl.when(strange).then(pl.concat_str(pl.lit(_NOT_IN_OF), column)))
+    said = said.with_columns(
+        reason=pl.coalesce(reasons),
+        reference_value=pl.when(pl.col("reference_excluded") == "").then("reference_value"),
+    )
+    usable = said.filter(pl.col("reason").is_null())
+    seen = pl.concat([usable.select("attribute", value=name) for name in ("value", "reference_value")])
+    totals = (
+        seen.drop_nulls().group_by("attribute", "value").len().sort("len", "value", descending=[True, False])
+    )
+    for key, part in said.group_by(["attribute", *by], maintain_order=True):
+        counted = part.filter(pl.col("reason").is_null())
+        excluded = dict(part["reason"].drop_nulls().value_counts(sort=True).iter_rows())
+        cell = _Cell(key[1:], str(key[0]), counted, excluded)
+        yield cell, list(wanted) or totals.filter(attribute=key[0])["value"].to_list() or [None]

@@ -1,0 +1,84 @@
+"""People's labels of some pictures in an audit: `reference: true`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stereotrope import Audit
+from stereotrope.errors import AuditFileError
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A judge finds every picture of women female; people labelled every third picture."""
+    judged, checked = [], []
+    for at in range(120):
+        group = "women" if at % 2 else "plain"
+        true = "female" if at % 4 else "male"
+        name = f"p{at}.png"
+        judged.append((name, group, "female" if at % 2 else true))
+        if at % 3 == 0:
+            checked.append((name, group, true))
+    for name, rows in (("judge", judged), ("people", checked)):
+        text = "\n".join(["file_name,group,gender", *map(",".join, rows)])
+        (tmp_path / f"{name}.csv").write_text(text + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def audit(base: Path, *annotators: Any, measures: Any = ("share", "share_difference")) -> Audit:
+    content = {
+        "generators": [{"labels": "judge.csv", "name": "m", "factors": ["group"]}],
+        "annotators": annotators
+        or [
+            {"labels": "judge.csv", "name": "judge", "attributes": ["gender"]},
+            {"labels": "people.csv", "name": "people", "attributes": ["gender"], "reference": True},
+        ],
+        "baseline": {"group": "plain"},
+        "measures": list(measures),
+        "permutations": 99,
+        "resamples": 100,
+    }
+    return Audit.from_text(json.dumps(content), base=base)
+
+
+def test_powered_rows_stand_beside_shares_and_differences(study: Path) -> None:
+    run = audit(study).run(study / "run")
+    shares = run.estimates.filter(measure="ppi_share")
+    assert set(shares["annotator"]) == {"judge"}
+    female = shares.filter(category="female", group="women").row(0, named=True)
+    assert (female["n"], female["n_reference"], female["definition"]) == (60, 20, "ppi")
+    assert run.estimates.filter(measure="share", annotator="judge").height
+    assert run.estimates.filter(measure="share", annotator="people").height
+    difference = run.estimates.filter(measure="ppi_difference", category="female").row(0, named=True)
+    assert (difference["group"], difference["reference"]) == ("women", "plain")
+    assert difference["low"] < difference["value"] < difference["high"]
+    again = audit(study).measure(study / "run")
+    assert again.estimates.equals(run.estimates)
+
+
+def test_without_a_reference_there_are_no_such_rows(study: Path) -> None:
+    judge = {"labels": "judge.csv", "name": "judge", "attributes": ["gender"]}
+    run = audit(study, judge).run(study / "run")
+    assert not run.estimates["measure"].str.starts_with("ppi").any()
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ({"reference": "yes"}, "reference must be true or false, found 'yes'"),
+        ({"reference": True}, "'one' and 'two' both label 'gender'; take one, or their majority"),
+    ],
+)
+def test_what_is_no_reference_is_refused(study: Path, second: dict[str, Any], told: str) -> None:
+    entry = {"labels": "people.csv", "attributes": ["gender"]}
+    with pytest.raises(AuditFileError, match=told):
+        audit(study, {**entry, "name": "one", "reference": True}, {**entry, "name": "two", **second}).plan()
+
+
+def test_a_powered_share_is_not_listed_but_follows_from_its_reference(study: Path) -> None:
+    with pytest.raises(AuditFileError, match="reference: true` at the entry of the annotator"):
+        audit(study, measures=[{"ppi_share": "gender", "reference": "people"}]).plan()

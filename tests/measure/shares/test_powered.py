@@ -1,0 +1,97 @@
+"""Prediction-powered shares and differences from tidy labels."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from stereotrope.errors import UsageError
+from stereotrope.measure import ppi_difference, ppi_share
+from stereotrope.stats import newcombe, prediction_powered_share, wilson
+
+
+def said(values: list[str], **more: object) -> pl.DataFrame:
+    ids = [f"i{at}" for at in range(len(values))]
+    return pl.DataFrame({"image_id": ids, "attribute": "hue", "value": values, "generator": "m", **more})
+
+
+def test_a_share_is_that_of_the_counts() -> None:
+    # People saw the first 20: 10 red, of which the annotator found 8, and one red that is none.
+    machine = said(["red"] * 8 + ["blue"] * 2 + ["red"] + ["blue"] * 9 + ["red"] * 50 + ["blue"] * 50)
+    people = machine.head(20).with_columns(value=pl.Series(["red"] * 10 + ["blue"] * 10))
+    row = ppi_share(machine, people, value="red").row(0, named=True)
+    value, n, _ = prediction_powered_share([[[9, 1], [2, 8]]], [[50, 50]])
+    assert row["value"] == pytest.approx(float(value))
+    assert (row["low"], row["high"]) == pytest.approx([float(x) for x in wilson(value * n, n)])
+    assert (row["n"], row["n_reference"], row["definition"]) == (120, 20, "ppi")
+    assert row["holds_for"] == "these prompts"
+
+
+def test_a_picture_of_which_one_cannot_say_is_left_out_with_the_reason() -> None:
+    machine = said(["red", "unclear", "red", "blue", "blue", "red"])
+    people = said(["red", "red", "unclear", "blue"])
+    row = ppi_share(machine, people, value="red").row(0, named=True)
+    assert (row["n"], row["n_reference"]) == (4, 2)
+    assert json.loads(row["excluded"]) == {"label: unclear": 1, "reference: unclear": 1}
+    of = ppi_share(said(["red", "grey", "blue", "red"]), people, value="red", of=["red", "blue"])
+    assert json.loads(of["excluded"][0]) == {"not in of: grey": 1, "reference: unclear": 1}
+
+
+def test_every_value_that_one_of_both_shows_has_a_row_and_a_cell_without_people_none() -> None:
+    machine = said(["red", "blue", "red", "red"], generator=["a", "a", "b", "b"])
+    found = ppi_share(machine, said(["grey"]))
+    assert found["category"].to_list() == ["red", "blue", "grey"] * 2
+    assert found["undefined"].to_list() == [None] * 3 + ["no usable label of the reference"] * 3
+    assert found.filter(generator="b")["value"].null_count() == 3
+
+
+def test_a_difference_that_only_the_annotators_errors_make_goes() -> None:
+    # The annotator finds 20 of 100 reds that are none, among women alone.
+    true = (["red"] * 50 + ["blue"] * 50) * 2
+    seen = ["red"] * 70 + ["blue"] * 30 + ["red"] * 50 + ["blue"] * 50
+    more = {"group": ["women"] * 100 + ["base"] * 100, "object": "car"}
+    machine, people = said(seen, **more), said(true, **more).gather_every(2)
+    row = ppi_difference(machine, people, value="red").row(0, named=True)
+    assert row["value"] == pytest.approx(0, abs=0.02)
+    assert (row["contrast"], row["reference"], row["n"], row["n_reference"]) == ("group", "base", 100, 100)
+    sides = [
+        prediction_powered_share([t], [u])
+        for t, u in (([[15, 10], [0, 25]], [15, 35]), ([[25, 0], [0, 25]], [25, 25]))
+    ]
+    counts = [x for side in sides for x in (side.value * side.n_effective, side.n_effective)]
+    low, high = newcombe(*counts)
+    assert (row["low"], row["high"]) == pytest.approx((float(low), float(high)), abs=0.02)
+
+
+def test_prompts_are_the_units_where_people_labelled_four() -> None:
+    values = (["red"] * 10 + ["blue"] * 10) * 4
+    prompts = [f"p{at // 10}" for at in range(80)]
+    people = said(values).gather_every(3)
+    alone = ppi_share(said(values), people, value="red").row(0, named=True)
+    many = ppi_share(said(values, prompt_id=prompts), people, value="red").row(0, named=True)
+    assert (alone["holds_for"], many["holds_for"]) == ("these prompts", "prompts like these")
+    assert many["high"] - many["low"] > alone["high"] - alone["low"]
+
+
+def test_intervals_of_the_measure_cover_whatever_the_annotators_errors() -> None:
+    rng = np.random.default_rng(4)
+    hits = []
+    for _ in range(200):
+        true = rng.random(400) < 0.3
+        seen = np.where(rng.random(400) < np.where(true, 0.9, 0.75), true, ~true)
+        machine, people = (said(np.where(x, "red", "blue").tolist()) for x in (seen, true))
+        row = ppi_share(machine, people.sample(40, seed=int(rng.integers(1e6))), value="red").row(
+            0, named=True
+        )
+        hits.append(row["low"] <= 0.3 <= row["high"])
+    assert 0.91 < np.mean(hits) < 0.99
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(UsageError, match="value 'red' is not in of="):
+        ppi_share(said(["red"]), said(["red"]), value="red", of=["blue"])
+    with pytest.raises(UsageError, match="no group 'base'; name the level compared with as baseline"):
+        ppi_difference(said(["red"], group="women", object="car"), said(["red"]))
