@@ -127,11 +127,24 @@ def estimate(
         frames=taken,
         said=said,
         failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("fail")},
-        proven={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")},
+        proven={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")}
+        | {
+            (one.name, name)
+            for one in plan.annotators
+            if one.name in plan.references
+            for name in one.attributes
+        },
         alpha=at.alpha,
         margin=plan.spec.alike_within,
         look=at.look,
     )
+
+
+def _proven(plan: Plan) -> set[tuple[str, str]]:
+    """Annotators and attributes that they read well: they passed a check, or are taken for right."""
+    passed = {(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")}
+    right = [one for one in plan.annotators if one.name in plan.references]
+    return passed | {(one.name, attribute) for one in right for attribute in one.attributes}
 
 
 def _with_discovered(subjects: Subjects, frames: Mapping[MeasureFrame, pl.DataFrame]) -> list[MeasureCall]:

@@ -59,7 +59,7 @@ def prediction_powered_share(
     Undefined: NaN without a thing that people labelled.
     Coverage, in 225 cases of 20 to 200 labels, 200 to 5,000 things, shares 0.05 to 0.9 and accuracies of 0.6
         to 0.99: at least 0.92, 0.93 in all but four (shares up to 0.1, accuracy 0.95 and more); above 0.97
-        in a quarter, where the annotator errs least. Over 8 to 40 clusters 0.92 to 1.00. Intervals are never
+        in a quarter, where the annotator errs least. Over 8 to 40 clusters 0.94 to 1.00. Intervals are never
         wider than Wilson's of the labels alone (docs/explanation/annotator-errors.md).
     Source: Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453 (power tuning of a mean);
         Agresti and Coull (1998), The American Statistician 52 (made-up things).

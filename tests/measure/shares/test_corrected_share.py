@@ -180,3 +180,42 @@ def test_what_does_not_fit_is_refused() -> None:
         corrected_share(labels, TWO, n_bootstrap=0)
     with pytest.raises(UsageError, match="level must lie between 0 and 1"):
         corrected_share(labels, TWO, level=1)
+
+
+def test_errors_of_each_group_correct_its_own_cells() -> None:
+    # Of women the annotator misses nothing and makes up one in five; of men it is the other way round.
+    errors = {"women": [(100, 0), (20, 80)], "men": [(80, 20), (0, 100)]}
+    rows = [
+        ("text", group, truth, label, n)
+        for group, counts in errors.items()
+        for truth, row in zip(("yes", "no"), counts, strict=True)
+        for label, n in zip(("yes", "no"), row, strict=True)
+    ]
+    names = ["attribute", "group", "reference_value", "value", "n"]
+    known = pl.DataFrame(rows, schema=names, orient="row")
+    labels = pl.DataFrame(
+        {
+            "image_id": [str(at) for at in range(300)],
+            "attribute": "text",
+            "value": (["yes"] * 60 + ["no"] * 40) * 3,
+            "group": ["women"] * 100 + ["men"] * 100 + ["others"] * 100,
+        }
+    )
+    found = corrected_share(labels, known, by=["group"]).filter(measure="corrected_share", category="yes")
+    by_group = {row["group"]: row for row in found.rows(named=True)}
+    assert by_group["women"]["value"] == pytest.approx((0.6 - 0.2) / 0.8)
+    assert by_group["men"]["value"] == pytest.approx(0.6 / 0.8)
+    assert by_group["others"]["undefined"] == "never checked: no, yes"
+    with pytest.raises(TableError, match="name the factor that tells them apart in by"):
+        corrected_share(labels.with_columns(generator=pl.lit("m")), known)
+
+
+def test_a_confusion_can_be_counted_by_group() -> None:
+    labels = pl.DataFrame(
+        {"image_id": ["a", "b"], "attribute": "text", "value": ["yes", "no"], "group": ["women", "men"]}
+    )
+    known = labels.drop("group").with_columns(value=pl.lit("yes"))
+    assert confusion(labels, known, by=["group"]).rows() == [
+        ("text", "men", "yes", "no", 1),
+        ("text", "women", "yes", "yes", 1),
+    ]

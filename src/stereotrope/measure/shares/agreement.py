@@ -283,12 +283,13 @@ def _with(
     return hit_rates("agreement", pairs, same, factors, level, NO_PAIR, further=kappa, prompts=prompts)
 
 
-def confusion(labels: Any, reference: Any) -> pl.DataFrame:
+def confusion(labels: Any, reference: Any, *, by: Sequence[str] = ()) -> pl.DataFrame:
     """Count which value the labels give for each value of the reference.
 
     labels, reference: As for :func:`agreement`.
+    by: Factors of ``labels`` to count apart: an annotator may err otherwise on some groups.
 
-    Returns: ``attribute, reference_value, value, n``, sorted. A side without a usable label stands in
+    Returns: ``attribute, <by>, reference_value, value, n``, sorted. A side without a usable label stands in
     brackets with its reason, such as ``(unclear)``: nothing is dropped.
 
     Examples
@@ -299,8 +300,9 @@ def confusion(labels: Any, reference: Any) -> pl.DataFrame:
     >>> confusion(machine, human).rows()
     [('text', 'no', '(unclear)', 1), ('text', 'yes', 'yes', 1)]
     """
-    keys = ["attribute", "reference_value", "value"]
-    pairs = _pairs(labels, reference, ()).with_columns(
+    apart = factor_names(by, measure="confusion", what="by")
+    keys = ["attribute", *apart, "reference_value", "value"]
+    pairs = _pairs(labels, reference, apart).with_columns(
         value=pl.coalesce(pl.format("({})", "label_reason"), "value"),
         reference_value=pl.coalesce(pl.format("({})", reason_of("reference")), "reference_value"),
     )

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, as_names, read_cells, share_row
+from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, Key, as_names, read_cells, share_row
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.setting import RunTables
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
@@ -33,6 +33,9 @@ class _Errors:
         if unchecked := sorted(value for value in cell.seen if value not in self.truths):
             return f"never checked: {', '.join(unchecked)}"
         return None if is_invertible(self.counts) else "the confusion matrix cannot be inverted"
+
+
+_UNCHECKED = _Errors((), (), np.zeros((0, 0)))
 
 
 def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
@@ -86,6 +89,7 @@ def corrected_share(
     confusion
         What :func:`stereotrope.measure.confusion` counts from pictures whose truth is known, of other
         pictures than ``labels``, or of few of them. Values in brackets, such as ``(unclear)``, stay out.
+        Where it has columns of ``by`` (``confusion(…, by=["group"])``), each cell is corrected by its own.
     by, level, n_bootstrap, seed
         Factors whose combinations are the cells; nominal coverage; draws for the interval; seed of the draws.
 
@@ -106,9 +110,10 @@ def corrected_share(
     The interval carries the uncertainty of both samples: quantiles of the correction over error rates and
     label shares drawn from what the counts allow (:func:`stereotrope.stats.resampled_shares`). A corrected
     share is less certain than a raw one. It supposes that the annotator errs on these pictures as on the
-    checked ones, alike for every group, and speaks of the pictures with a usable label. Over four prompts or
-    more label shares are drawn at their effective number, and it holds for ``prompts like these``: over 5 to
-    20 prompts at an intra-class correlation of 0.1 and 0.3 it covered 0.92 to 0.96.
+    checked ones, and alike for every group unless ``confusion`` tells groups apart, and speaks of the
+    pictures with a usable label. Over four prompts or more label shares are drawn at their effective number,
+    and it holds for ``prompts like these``: over 5 to 20 prompts at an intra-class correlation of 0.1 and 0.3
+    it covered 0.92 to 0.96.
 
     References
     ----------
@@ -137,43 +142,55 @@ def corrected_share(
             f"{n_bootstrap} and {seed}"
         )
     by = factor_names(by, measure="corrected_share", what="by")
-    errors = _errors(confusion)
+    errors = _errors(confusion, by)
+    checked = list(dict.fromkeys(attribute for attribute, _ in errors))
     names = as_names(attribute, what="attribute")
-    if unknown := [name for name in names if name not in errors]:
+    if unknown := [name for name in names if name not in checked]:
         raise TableError(
             f"confusion: attribute {unknown[0]!r} was never checked; checked are "
-            f"{', '.join(map(repr, errors)) or 'none'}"
+            f"{', '.join(map(repr, checked)) or 'none'}"
         )
     frame = to_polars(labels)
     if "attribute" in frame.columns and not names:
-        frame = frame.filter(pl.col("attribute").cast(pl.String).is_in(list(errors)))
+        frame = frame.filter(pl.col("attribute").cast(pl.String).is_in(checked))
+    apart = [by.index(name) for name in _apart(to_polars(confusion), by)]
     rows: list[dict[str, Any]] = []
     for cell in read_cells(frame, by=by, attributes=names or None):
         shared = {**share_row(cell, by), "level": level}
-        rows += _rows(cell, errors[cell.attribute], shared, level, n_bootstrap, seed)
+        own = errors.get((cell.attribute, tuple(cell.key[at] for at in apart)), _UNCHECKED)
+        rows += _rows(cell, own, shared, level, n_bootstrap, seed)
     return estimate_frame(rows, factors=by)
 
 
-def _errors(confusion: Any) -> dict[str, _Errors]:
+def _apart(confusion: pl.DataFrame, by: Sequence[str]) -> list[str]:
+    """Factors of the cells that the errors were counted apart for."""
+    return [name for name in by if name in confusion.columns]
+
+
+def _errors(confusion: Any, by: Sequence[str]) -> dict[tuple[str, Key], _Errors]:
+    """Attribute, and levels of what the errors were counted apart for → how the annotator labels it there."""
     keys = ["attribute", "reference_value", "value"]
     frame = to_polars(confusion, what="confusion", needs=(*keys, "n"))
-    table = frame.select(*(as_text(frame, name) for name in keys), pl.col("n").cast(pl.Float64)).drop_nulls()
-    if table.select(keys).is_duplicated().any():
+    apart = _apart(frame, by)
+    texts = [as_text(frame, name) for name in (*keys, *apart)]
+    table = frame.select(*texts, pl.col("n").cast(pl.Float64)).drop_nulls([*keys, "n"])
+    if table.select(*keys, *apart).is_duplicated().any():
         raise TableError(
-            "confusion: a pair of values stands twice; keep the counts of one annotator, one row a pair"
+            "confusion: a pair of values stands twice; keep the counts of one annotator, one row a pair, or "
+            "name the factor that tells them apart in by"
         )
     if (table["n"] < 0).any():
         raise TableError("confusion: n must be 0 or more, found a count below it")
     bracketed = pl.any_horizontal(pl.col(keys[1:]).str.contains(r"(?s)^\(.*\)$"))
-    table = table.filter(~bracketed, pl.col("n") > 0).sort(keys)
-    found: dict[str, _Errors] = {}
-    for (attribute,), part in table.group_by(["attribute"], maintain_order=True):
+    table = table.filter(~bracketed, pl.col("n") > 0).sort(*keys, *apart, nulls_last=True)
+    found: dict[tuple[str, Key], _Errors] = {}
+    for key, part in table.group_by(["attribute", *apart], maintain_order=True):
         truths = sorted(set(part["reference_value"]))
         labels = sorted({*part["value"], *truths})
         rows = np.searchsorted(truths, part["reference_value"].to_list())
         counts = np.zeros((len(truths), len(labels)))
         counts[rows, np.searchsorted(labels, part["value"].to_list())] = part["n"]
-        found[attribute] = _Errors(tuple(truths), tuple(labels), counts)
+        found[str(key[0]), key[1:]] = _Errors(tuple(truths), tuple(labels), counts)
     return found
 
 
