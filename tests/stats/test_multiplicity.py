@@ -11,6 +11,7 @@ from stereotrope.stats import (
     benjamini_hochberg,
     cauchy_combined,
     fisher_exact,
+    fisher_least,
     holm,
     reachable,
     sign_test,
@@ -92,6 +93,22 @@ def test_fisher_exact_agrees_with_scipy_from_few_trials_to_very_many() -> None:
     theirs = [scipy_stats.fisher_exact([[a, n - a], [b, m - b]])[1] for a, n, b, m in tables]
     np.testing.assert_allclose(ours, np.maximum(theirs, np.finfo(float).tiny), rtol=1e-7, atol=1e-300)
     assert (ours > 0).all()
+
+
+def test_mid_p_counts_what_is_as_probable_by_half() -> None:
+    # Of 3 out of 3 against 0 out of 3: 1/20 to either side.
+    assert float(fisher_exact(3, 3, 0, 3)) == pytest.approx(0.1)
+    assert float(fisher_exact(3, 3, 0, 3, mid=True)) == pytest.approx(0.05)
+    assert float(fisher_least(2, 3, 1, 3, mid=True)) == pytest.approx(0.05)
+    sizes = {False: [], True: []}
+    for share in np.linspace(0.05, 0.95, 37):
+        weights = np.outer(*[scipy_stats.binom.pmf(np.arange(21), 20, share)] * 2)
+        k, j = np.meshgrid(np.arange(21), np.arange(21), indexing="ij")
+        for mid, found in sizes.items():
+            found.append(weights[fisher_exact(k, 20, j, 20, mid=mid) <= 0.05].sum())
+    assert max(sizes[False]) < 0.03
+    assert 0.03 < np.mean(sizes[True]) < 0.05
+    assert max(sizes[True]) < 0.05
 
 
 def test_fisher_exact_keeps_its_size_at_small_n() -> None:

@@ -97,15 +97,18 @@ def _adjusted(p: ArrayLike, rule: Callable[[Floats], Floats]) -> Floats:
     return out
 
 
-def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats:
+def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, mid: bool = False) -> Floats:
     """Two-sided p-value of Fisher's exact test that two shares are equal.
 
     The sum of the hypergeometric probabilities of all tables with the same margins that are no more
     probable than the one seen. Its size never exceeds the nominal one; at 20 against 20 it stays well below.
 
     k1, n1, k2, n2: Whole numbers: successes and trials of both sides; shapes broadcast.
+    mid: Count tables as probable as the one seen by half (mid-p): more power, and a size that is near the
+        nominal one on average but may exceed it: at 0.05 up to 0.046 of 20 against 20, 0.057 of 50.
     Returns: In (0, 1]; NaN where either side has no trial.
-    Source: Fisher (1934), Statistical Methods for Research Workers, 5th ed., section 21.02.
+    Source: Fisher (1934), Statistical Methods for Research Workers, 5th ed., section 21.02; Lancaster (1961),
+        JASA 56, for mid-p.
     """
     broadcast = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (k1, n1, k2, n2)))
     tables = np.stack([b.ravel() for b in broadcast], axis=1)
@@ -118,20 +121,20 @@ def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> 
     # Tables are tested some at a time, so that what is held in memory stays small at any n.
     ends = np.cumsum(highs - lows + 1) // _AT_ONCE
     for some in np.split(np.arange(len(tried)), np.flatnonzero(np.diff(ends)) + 1):
-        p[tried[some]] = _two_sided(unique[tried[some]], lows[some], highs[some])
+        p[tried[some]] = _two_sided(unique[tried[some]], lows[some], highs[some], 0.5 if mid else 1.0)
     return p[where.ravel()].reshape(broadcast[0].shape)
 
 
-def fisher_least(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats:
+def fisher_least(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, mid: bool = False) -> Floats:
     """Least p-value that :func:`fisher_exact` gives any table with these margins.
 
-    k1, n1, k2, n2: As for :func:`fisher_exact`.
+    k1, n1, k2, n2, mid: As for :func:`fisher_exact`.
     Returns: In (0, 1]; NaN where either side has no trial.
     Source: Tarone (1990), Biometrics 46.
     """
     k, n, j, m = (np.asarray(x, np.int64) for x in (k1, n1, k2, n2))
     ends = np.maximum(0, k + j - m), np.minimum(k + j, n)
-    return np.asarray(np.minimum(*(fisher_exact(end, n, k + j - end, m) for end in ends)))
+    return np.asarray(np.minimum(*(fisher_exact(end, n, k + j - end, m, mid=mid) for end in ends)))
 
 
 def _reach(tables: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -145,7 +148,9 @@ def _reach(tables: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return low, high
 
 
-def _two_sided(tables: NDArray[np.int64], lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
+def _two_sided(
+    tables: NDArray[np.int64], lows: NDArray[np.int64], highs: NDArray[np.int64], of_seen: float
+) -> Floats:
     if not len(tables):
         return np.zeros(0)
     lengths = highs - lows + 1
@@ -154,9 +159,9 @@ def _two_sided(tables: NDArray[np.int64], lows: NDArray[np.int64], highs: NDArra
     first = np.arange(lengths.sum()) - np.repeat(starts - lows, lengths)
     second = k + j - first
     ways = -sum(special.gammaln(x + 1.0) for x in (first, n - first, second, m - second))
-    seen = ways[starts + tables[:, 0] - lows]
+    seen = np.repeat(ways[starts + tables[:, 0] - lows], lengths)
     parts = np.exp(ways - np.repeat(np.maximum.reduceat(ways, starts), lengths))
-    rare = np.where(ways <= np.repeat(seen, lengths) + _TIE, parts, 0.0)
+    rare = np.where(ways < seen - _TIE, parts, np.where(ways <= seen + _TIE, of_seen * parts, 0.0))
     p = np.add.reduceat(rare, starts) / np.add.reduceat(parts, starts)
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 

@@ -8,7 +8,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.multiplicity import fisher_exact
+from stereotrope.stats.multiplicity import fisher_exact, fisher_least
 
 _COUNTED_OUT = 400
 """Labels of both sides up to which the joint distribution of all values is counted out."""
@@ -75,9 +75,7 @@ def _of_size(few: NDArray[np.int64], many: NDArray[np.int64], n: int, m: int) ->
 def _bounded(few: NDArray[np.int64], many: NDArray[np.int64], n: int, m: int) -> Floats:
     pooled = few + many
     p = np.where(pooled > 0, fisher_exact(few, n, many, m), 1.0)
-    most = np.minimum(pooled, n)
-    ends = (fisher_exact(x, n, pooled - x, m) for x in (most, np.maximum(0, pooled - m)))
-    reach = np.where(pooled > 0, np.minimum(*ends), 1.0)
+    reach = np.where(pooled > 0, fisher_least(few, n, many, m), 1.0)
     own, floor = p.min(axis=1), reach.min(axis=1)
     # Two values are one test; others count where their margins could have given as small a p.
     two = (pooled > 0).sum(axis=1) == 2

@@ -163,6 +163,13 @@ def test_one_picture_a_prompt_of_the_same_prompts_is_mcnemars_test() -> None:
     assert (row["holds_for"], row["flags"]) == ("prompts like these", None)
 
 
+def test_mid_p_counts_the_tables_as_probable_by_half(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 3}, ("m", "car", "base"): {"grey": 3}})
+    row = share_difference(labels, value="pink", mid_p=True).row(0, named=True)
+    assert (row["p_value"], row["p_least"]) == pytest.approx((0.05, 0.05))
+    assert row["method"].startswith("Newcombe; p: Fisher exact, mid-p")
+
+
 def test_the_least_p_is_that_of_the_margins(make_labels) -> None:
     labels = make_labels(
         {("m", "car", "women"): {"pink": 2, "grey": 18}, ("m", "car", "base"): {"pink": 1, "grey": 19}}

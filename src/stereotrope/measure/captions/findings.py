@@ -18,7 +18,7 @@ from stereotrope.measure.captions.evidence import CaptionEvidence, Levels, scope
 from stereotrope.measure.captions.profile import COMPOSITE_ROWS
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.stats import fisher_exact, newcombe, sign_test
+from stereotrope.stats import fisher_exact, fisher_least, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATE_COLUMNS, UNKNOWN, plain_scores, warnings_of
 
 ONE_GROUP_SHARE = 0.80
@@ -233,11 +233,8 @@ class _Said:
             return
         tables = np.array([(a.k, a.n, b.k, b.n) for a, b in pairs]).T
         ends = np.array(newcombe(*tables, level=self.level)).T.tolist()
-        k, n, j, m = tables
-        least = np.minimum(
-            *(fisher_exact(x, n, k + j - x, m) for x in (np.minimum(k + j, n), np.maximum(0, k + j - m)))
-        )
-        for (a, b), (low, high), *p in zip(pairs, ends, fisher_exact(*tables), least, strict=True):
+        tests = fisher_exact(*tables), fisher_least(*tables)
+        for (a, b), (low, high), *p in zip(pairs, ends, *tests, strict=True):
             more, less, near, far = (a, b, low, high) if a.k * b.n >= b.k * a.n else (b, a, -high, -low)
             size = more.k / more.n - less.k / less.n
             yield self._difference(more, less, (size, near, far), (float(p[0]), float(p[1])))

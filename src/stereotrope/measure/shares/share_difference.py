@@ -63,6 +63,7 @@ def share_difference(
     within: Sequence[str] = ("generator", "object"),
     pairs: bool = False,
     dimension: str | None = None,
+    mid_p: bool = False,
     level: float = 0.95,
 ) -> pl.DataFrame:
     """How much more often a value is seen for a group than for the reference.
@@ -83,6 +84,9 @@ def share_difference(
         :func:`stereotrope.measure.average` afterwards, so that like is compared with like.
     pairs, dimension
         Also compare every two groups (not the baseline), inside one level of the factor ``dimension``.
+    mid_p
+        Count what is as probable as the counts seen by half in Fisher's test: more power at small n, and a
+        level that holds on average, not always.
 
     Returns
     -------
@@ -149,7 +153,7 @@ def share_difference(
             "sides": None if name == baseline else PAIR,
             "level": level,
             "n_reference": reference.n if reference else 0,
-            "method": "Newcombe; p: Fisher exact",
+            "method": "Newcombe; p: Fisher exact" + ", mid-p" * mid_p,
             "source": _SOURCE,
         }
         why = meant.why_not(cell.attribute, shared) or meant.why_not(cell.attribute, {**shared, group: name})
@@ -163,7 +167,7 @@ def share_difference(
                 row["undefined"] = why
             else:
                 tested.append(_tested(row, category, cell, reference, level))
-    _add_numbers(tested, level=level)
+    _add_numbers(tested, level=level, mid_p=mid_p)
     return estimate_frame(rows, factors=by)
 
 
@@ -207,13 +211,14 @@ def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, lev
     return row, counts, effective, correlation, test(*by_prompt)
 
 
-def _add_numbers(tested: Sequence[_Tested], *, level: float) -> None:
+def _add_numbers(tested: Sequence[_Tested], *, level: float, mid_p: bool) -> None:
     """Intervals, p and q of all comparisons at once, set into their rows."""
     if not tested:
         return
     rows, counts, effective, correlation, of_prompts = zip(*tested, strict=True)
     low, high = newcombe(*np.array(effective).T, level=level, correlation=correlation)
-    of_images = zip(*(test(*np.array(counts).T) for test in (fisher_exact, fisher_least)), strict=True)
+    tests = (test(*np.array(counts).T, mid=mid_p) for test in (fisher_exact, fisher_least))
+    of_images = zip(*tests, strict=True)
     p, least = np.array([b or a for a, b in zip(of_images, of_prompts, strict=True)]).T
     q = benjamini_hochberg(p)
     for at, row in enumerate(rows):
