@@ -146,3 +146,13 @@ def test_what_cannot_be_derived_is_refused(study: Path, entry: Any, told: str) -
     files = [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in RATERS]
     with pytest.raises(AuditFileError, match=told):
         audit(study, ["agreement"], annotators=[entry, *files]).run(study / "run")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_derived_labels_take_no_value_list_away(study: Path, first: bool) -> None:
+    derived = {"mapping": "text", "values": {"text_presence": {"yes": "present"}}, "name": "read"}
+    files = {"labels": "anna.csv", "name": "anna", "attributes": ["gender"]}
+    entries = [derived, "text", files] if first else ["text", derived, files]
+    listed = {"vac": "text_presence", "group": "occupation"}
+    (call,) = audit(study, [listed], annotators=entries).plan().measures
+    assert "text_presence" in call.arguments["taxonomy"]

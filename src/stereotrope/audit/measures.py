@@ -36,9 +36,12 @@ def setting_of(
     """
     labelled = [(a.subject, name, values) for a in annotators for name, values in a.attributes.items()]
     looks: dict[str, dict[str, Any]] = {}
-    for subject, name, values in labelled:
-        if name not in QUALITY_ATTRIBUTES:
-            looks.setdefault(subject, {})[name] = values
+    for annotator in annotators:
+        for name, values in annotator.attributes.items():
+            if name not in QUALITY_ATTRIBUTES:
+                known = looks.setdefault(annotator.subject, {})
+                # What follows from the labels of others has no list of its own, and takes none away.
+                known[name] = known.get(name, values) if annotator.reads else values
     names = [(subject, name) for subject, name, _ in labelled if name not in QUALITY_ATTRIBUTES]
     group = next(iter(baseline), None)
     return MeasureSetting(
