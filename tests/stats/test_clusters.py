@@ -77,6 +77,19 @@ def test_exchange_of_clusters_keeps_its_level(m: int, n: int, icc: float) -> Non
     assert 0.01 < np.mean(p <= 0.05) < 0.065
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("icc", [0.1, 0.3])
+@pytest.mark.parametrize(("m", "n"), [(4, 5), (5, 20), (10, 5), (20, 20), (40, 5)])
+def test_exchange_of_clusters_keeps_its_level_everywhere(m: int, n: int, icc: float) -> None:
+    rng, of, sizes = np.random.default_rng(14), (1 - icc) / icc, np.full(m, n)
+    for share in (0.05, 0.2, 0.5):
+        k = rng.binomial(n, rng.beta(share * of, (1 - share) * of, size=(2_000, 2, m)))
+        p = np.array([cluster_permutation_test(a, sizes, b, sizes)[0] for a, b in k])
+        # Within three standard errors.
+        assert np.mean(p <= 0.05) <= 0.065, share
+        assert np.mean(p <= 0.01) <= 0.017, share
+
+
 def test_sides_of_pairs_are_exchanged_as_if_all_ways_were_tried() -> None:
     rng = np.random.default_rng(5)
     for _ in range(60):
