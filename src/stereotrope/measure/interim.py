@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -56,11 +57,17 @@ def place_key(conditions: Hashable, *about: Hashable, factors: Sequence[str] = (
         condition has no level of does not count, so that one that joins the design changes no name.
     about: What it is compared with, and in what.
     """
+    text = json.dumps([_written(conditions, tuple(factors)), *about], ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=10_000)
+def _written(conditions: Hashable, factors: tuple[str, ...]) -> str:
+    """Conditions as a text; many comparisons share those of all models, say."""
     told: object = conditions
     if factors and isinstance(conditions, tuple):
         named = [{f: x for f, x in zip(factors, one, strict=True) if x is not None} for one in conditions]
         told = sorted(json.dumps(one, ensure_ascii=False, sort_keys=True) for one in named)
     elif isinstance(conditions, frozenset):
         told = sorted(map(list, conditions))
-    text = json.dumps([told, *about], ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return json.dumps(told, ensure_ascii=False)
