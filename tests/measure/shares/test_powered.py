@@ -95,3 +95,22 @@ def test_what_does_not_fit_is_refused() -> None:
         ppi_share(said(["red"]), said(["red"]), value="red", of=["blue"])
     with pytest.raises(UsageError, match="no group 'base'; name the level compared with as baseline"):
         ppi_difference(said(["red"], group="women", object="car"), said(["red"]))
+
+
+def test_a_named_value_is_found_however_each_side_writes_it() -> None:
+    machine = said(["Female"] * 8 + ["male"] * 12 + ["Female"] * 40 + ["male"] * 40)
+    people = said(["female"] * 10 + ["male"] * 10)
+    found = ppi_share(machine, people, value="female").row(0, named=True)
+    alike = machine.with_columns(pl.col("value").str.to_lowercase())
+    assert found["value"] == ppi_share(alike, people, value="female")["value"][0]
+    lost = ppi_share(machine, said(["f"] * 10 + ["m"] * 10), value="female").row(0, named=True)
+    assert lost["value"] is None
+    assert lost["undefined"].startswith("no label is 'female', and 'f' is")
+
+
+def test_other_words_of_people_give_no_share_of_0() -> None:
+    machine = said(["female"] * 30 + ["male"] * 30)
+    found = ppi_share(machine, said(["F"] * 10 + ["M"] * 10))
+    assert found["value"].null_count() == found.height
+    told = "people and the annotator have no value in common (people F, M, the annotator female, male)"
+    assert found["undefined"][0].startswith(told)

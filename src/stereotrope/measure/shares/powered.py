@@ -1,74 +1,27 @@
 """Shares that people would find, from their labels of some pictures and an annotator's of all."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, Key, as_names, reference_of
 from stereotrope.measure.contract import MeasureCall, register
-from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.setting import RunTables
-from stereotrope.measure.shares.agreement import other_look
-from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
-from stereotrope.measure.units import Claim, claim_of, prompt_codes
-from stereotrope.stats import PoweredShare, newcombe, prediction_powered_share, wilson
+from stereotrope.measure.shares.sampled import SampledCell, sampled_cells
+from stereotrope.measure.tidy import (
+    estimate_frame,
+    factor_names,
+)
+from stereotrope.measure.units import Claim, claim_of
+from stereotrope.stats import PoweredShare, newcombe, wilson
 
 _SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
 _CLOSED = {
     "reference": "write `reference: true` at the entry of the annotator whose labels are taken for right, "
     "and these rows stand beside those of every share and difference"
 }
-_NOT_IN_OF = "not in of: "
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """The pictures of an attribute in a combination of factor levels: what both said, null where none did.
-
-    pictures: ``value, reference_value, prompt_id``, of those that count.
-    excluded: Why others do not count.
-    """
-
-    key: Key
-    attribute: str
-    pictures: pl.DataFrame
-    excluded: dict[str, int]
-
-    @cached_property
-    def by_people(self) -> NDArray[np.bool_]:
-        """Which pictures people labelled."""
-        return self.pictures["reference_value"].is_not_null().to_numpy()
-
-    @cached_property
-    def sampled(self) -> dict[Any, int]:
-        """Prompt → pictures that people labelled."""
-        labelled = self.pictures.filter(pl.col("reference_value").is_not_null())["prompt_id"]
-        return dict(labelled.value_counts().iter_rows())
-
-    @property
-    def n_labelled(self) -> int:
-        """How many these are."""
-        return int(self.by_people.sum())
-
-    def powered(self, category: str, claim: Claim, level: float) -> PoweredShare:
-        """The share of a value."""
-        said, true = (
-            (self.pictures[name] == category).fill_null(False).to_numpy().astype(int)
-            for name in ("value", "reference_value")
-        )
-        units = prompt_codes(self.pictures) + 1 if claim.prompts else np.zeros(len(said), int)
-        units = np.unique(units, return_inverse=True)[1]
-        both, alone = np.zeros((units.max() + 1, 2, 2)), np.zeros((units.max() + 1, 2))
-        people = self.by_people
-        np.add.at(both, (units[people], true[people], said[people]), 1)
-        np.add.at(alone, (units[~people], said[~people]), 1)
-        return prediction_powered_share(both, alone, clustered=claim.prompts, level=level)
 
 
 def _beside(call: MeasureCall | None, tables: RunTables, name: str) -> Iterator[tuple[Any, Any, list[str]]]:
@@ -143,7 +96,7 @@ def ppi_share(
     Parameters
     ----------
     labels, attribute, value, of, by, level
-        As for :func:`stereotrope.measure.share`, of one annotator; values as they are written.
+        As for :func:`stereotrope.measure.share`, of one annotator.
     reference
         Tidy frame ``image_id, attribute, value`` of people's labels, of some of these pictures. Which they
         are must not depend on what they show: draw them at random.
@@ -157,7 +110,9 @@ def ppi_share(
 
     Undefined
     ---------
-    ``no usable label``; ``no usable label of the reference``: people labelled no picture of the cell.
+    ``no usable label``; ``no usable label of the reference``: people labelled no picture of the cell; ``no
+    label is …`` as for :func:`stereotrope.measure.share`, of the annotator or of people; ``people and the
+    annotator have no value in common``: they write them in other words.
 
     Notes
     -----
@@ -186,7 +141,7 @@ def ppi_share(
     """
     by = factor_names(by, measure="ppi_share", what="by")
     rows = []
-    for cell, categories in _read(labels, reference, attribute, value, of, by):
+    for cell, categories in sampled_cells(labels, reference, attribute, value, of, by):
         claim = claim_of(cell.sampled)
         for category in categories:
             row = {
@@ -194,7 +149,7 @@ def ppi_share(
                 **_shared(cell, by, category, level),
                 "n_reference": cell.n_labelled,
             }
-            if cell.n_labelled and category is not None:
+            if cell.n_labelled and category is not None and cell.trouble is None:
                 share = cell.powered(category, claim, level)
                 low, high = wilson(share.value * share.n_effective, share.n_effective, level=level)
                 row |= {"value": float(share.value), "low": float(low), "high": float(high)}
@@ -270,8 +225,8 @@ def ppi_difference(
     """
     within = factor_names(within, measure="ppi_difference", taken=(group,))
     by, rows = (*within, group), []
-    cells = list(_read(labels, reference, attribute, value, of, by, "within"))
-    bases: dict[str, dict[Key, _Cell]] = {}
+    cells = list(sampled_cells(labels, reference, attribute, value, of, by, "within"))
+    bases: dict[str, dict[Key, SampledCell]] = {}
     for cell, _ in cells:
         if cell.key[-1] == baseline:
             bases.setdefault(cell.attribute, {})[cell.key[:-1]] = cell
@@ -288,7 +243,8 @@ def ppi_difference(
                 "reference": baseline,
                 "n_reference": base.pictures.height if base else 0,
             }
-            if base is not None and min(cell.n_labelled, base.n_labelled) and category is not None:
+            both = base is not None and min(cell.n_labelled, base.n_labelled)
+            if base is not None and both and category is not None and cell.trouble is None:
                 claim = claim_of(cell.sampled, base.sampled)
                 sides = [side.powered(category, claim, level) for side in (cell, base)]
                 counts = [x for side in sides for x in (side.value * side.n_effective, side.n_effective)]
@@ -303,7 +259,7 @@ def ppi_difference(
     return estimate_frame(rows, factors=by)
 
 
-def _shared(cell: _Cell, by: Sequence[str], category: str | None, level: float) -> dict[str, Any]:
+def _shared(cell: SampledCell, by: Sequence[str], category: str | None, level: float) -> dict[str, Any]:
     return {
         "definition": "ppi",
         **dict(zip(by, cell.key, strict=True)),
@@ -312,12 +268,14 @@ def _shared(cell: _Cell, by: Sequence[str], category: str | None, level: float) 
         "level": level,
         "n": cell.pictures.height,
         "excluded": cell.excluded,
-        "undefined": NO_REFERENCE if cell.pictures.height else NO_LABEL,
+        "undefined": cell.trouble or (NO_REFERENCE if cell.pictures.height else NO_LABEL),
         "source": _SOURCE,
     }
 
 
-def _told(cells: Sequence[_Cell], claim: Claim, kind: str, sides: Sequence[PoweredShare]) -> dict[str, Any]:
+def _told(
+    cells: Sequence[SampledCell], claim: Claim, kind: str, sides: Sequence[PoweredShare]
+) -> dict[str, Any]:
     numbers = " and ".join(f"{float(side.n_effective):.1f}" for side in sides)
     tuned = " and ".join(f"{float(side.tuning):.2f}" for side in sides)
     people = " and ".join(str(cell.n_labelled) for cell in cells)
@@ -327,44 +285,3 @@ def _told(cells: Sequence[_Cell], claim: Claim, kind: str, sides: Sequence[Power
         "flags": {**claim.flags, "small_n": min(cell.n_labelled for cell in cells) < SMALL_N},
         "method": f"PPI++, λ {tuned}; labelled by people {people}; {kind} at effective n {numbers}",
     }
-
-
-def _read(
-    labels: Any,
-    reference: Any,
-    attribute: str | Sequence[str] | None,
-    value: str | Sequence[str] | None,
-    of: Sequence[str] | None,
-    by: Sequence[str],
-    argument: str = "by",
-) -> Iterator[tuple[_Cell, Sequence[str | None]]]:
-    """Each cell with the values to count: those named, else all that either side shows of the attribute."""
-    names = as_names(attribute, what="attribute")
-    wanted, allowed = as_names(value, what="value"), None if of is None else as_names(of, what="of")
-    if outside := [name for name in wanted if allowed is not None and name not in allowed]:
-        raise UsageError(f"ppi_share: value {outside[0]!r} is not in of={list(of or ())}; add it to of")
-    people = other_look(to_polars(reference), "reference")
-    said = read_labels(labels, factors=by, attributes=names or None, argument=argument)
-    said = said.join(people.select("attribute").unique(), on="attribute", how="semi", maintain_order="left")
-    said = said.join(people, on=["image_id", "attribute"], how="left", maintain_order="left")
-    judged = pl.col("reference_excluded").replace({"": None, NOT_LABELLED: None})
-    reasons = [pl.format("label: {}", "excluded"), pl.format("reference: {}", judged)]
-    if allowed is not None:
-        for column in ("value", "reference_value"):
-            counts = pl.col("excluded" if column == "value" else "reference_excluded").fill_null("") == ""
-            strange = counts & ~pl.col(column).is_in(list(allowed))
-            reasons.append(pl.when(strange).then(pl.concat_str(pl.lit(_NOT_IN_OF), column)))
-    said = said.with_columns(
-        reason=pl.coalesce(reasons),
-        reference_value=pl.when(pl.col("reference_excluded") == "").then("reference_value"),
-    )
-    usable = said.filter(pl.col("reason").is_null())
-    seen = pl.concat([usable.select("attribute", value=name) for name in ("value", "reference_value")])
-    totals = (
-        seen.drop_nulls().group_by("attribute", "value").len().sort("len", "value", descending=[True, False])
-    )
-    for key, part in said.group_by(["attribute", *by], maintain_order=True):
-        counted = part.filter(pl.col("reason").is_null())
-        excluded = dict(part["reason"].drop_nulls().value_counts(sort=True).iter_rows())
-        cell = _Cell(key[1:], str(key[0]), counted, excluded)
-        yield cell, list(wanted) or totals.filter(attribute=key[0])["value"].to_list() or [None]
