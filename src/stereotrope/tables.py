@@ -213,10 +213,10 @@ FINDINGS = (
     Column("attribute", _S, "attribute it is about, null where none"),
     Column("sentence", _S, "the finding in one full sentence with its numbers"),
     Column("measure", _S, "measure of the estimate behind it"),
-    Column("value", _F, "size of a difference, such as of the shares that the sentence counts; else null"),
-    Column("low", _F, "lower end of its interval, widened for its having been selected"),
+    Column("value", _F, "size of a difference; of a description its distance from the reference or the rest"),
+    Column("low", _F, "lower end of its interval; that of a difference is widened for its being selected"),
     Column("high", _F, "upper end"),
-    Column("level", _F, "coverage of that interval by itself: 1 − α × told / tested, α of this look"),
+    Column("level", _F, "coverage of that interval; of a difference 1 − α × told / tested, α of this look"),
     Column("p_value", _F, "of the comparison, all its tests together"),
     Column("q_value", _F, "p after Benjamini–Hochberg over all comparisons, at the look that told it"),
     Column("image_ids", _S, "JSON list of the images that show it"),
@@ -242,6 +242,21 @@ COMPARISONS = (
 )
 """Columns of ``comparisons``: every comparison that was tested, and how it ends."""
 
+ROBUSTNESS = (
+    Column("finding_id", _S, "the finding"),
+    Column("way", _S, "as told | annotator | as written | without violations | a factor"),
+    Column("level_of", _S, "the annotator, the word, or the level of the factor; null where none"),
+    Column("numerator", _I, "pictures of the condition that show the value"),
+    Column("n", _I, "pictures of the condition"),
+    Column("numerator_reference", _I, "pictures of the reference that show it"),
+    Column("n_reference", _I, "pictures of the reference"),
+    Column("value", _F, "difference of the shares"),
+    Column("low", _F, "lower end of its interval, not widened for having been selected"),
+    Column("high", _F, "upper end"),
+    Column("level", _F, "nominal coverage"),
+)
+"""Columns of ``robustness``: each finding of a difference looked at in other ways; nothing is tested."""
+
 REFERENCE = (
     Column("image_id", _S, "the image"),
     Column("attribute", _S, "what is known of it"),
@@ -258,6 +273,7 @@ RUN_TABLES = {
     "estimates": ESTIMATES,
     "comparisons": COMPARISONS,
     "findings": FINDINGS,
+    "robustness": ROBUSTNESS,
     "reference": REFERENCE,
 }
 """Columns of every table above by its name in a run folder."""

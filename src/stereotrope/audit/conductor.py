@@ -248,8 +248,7 @@ def _measure(
     at.record(into.ledger, compared.differences)
     info["looks"] = looks_told(into.ledger)
     written = {"prompts": plan.prompts, "images": images, "labels": labels}
-    told = {"comparisons": compared.comparisons(), "findings": compared.findings()}
-    last = {"estimates": estimates, **told, "reference": reference}
+    last = {"estimates": estimates, **compared.tables(), "reference": reference}
     into.write_tables({**written, "subjects": parts if parts.height else None, **last})
     into.write_embeddings(embeddings)
     info["tables"], notes = write_further_tables(filled, into)

@@ -49,7 +49,7 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
 
 
 def _distant(c: Candidate, evidence: RunEvidence) -> Candidate:
-    """A description whose effect is how far it is from its reference, or else from all other conditions."""
+    """A description with how far it is from its reference, or else from all other conditions."""
     if c.sentence or c.wording is None or c.attribute is None:
         return c
     here, before = evidence.pictures.sides(c.attribute, c.scope, c.wording)
@@ -59,7 +59,8 @@ def _distant(c: Candidate, evidence: RunEvidence) -> Candidate:
     if not n or not m:
         return replace(c, effect=0.0)
     low, high = (float(end) for end in newcombe(k, n, j, m, level=evidence.level))
-    return replace(c, effect=_left((k / n - j / m, low, high)))
+    size = k / n - j / m, low, high
+    return replace(c, effect=_left(size), interval=size)
 
 
 def _left(size: tuple[float, float | None, float | None]) -> float:

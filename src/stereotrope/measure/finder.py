@@ -155,6 +155,24 @@ def shift(here: Counted, before: Counted) -> float:
     return (k / n if n else 0.0) - (j / m if m else 0.0)
 
 
+def difference_of(
+    one: Cell, other: Cell, value: str, *, level: float, counts: tuple[Counted, Counted] | None = None
+) -> tuple[float, float, float]:
+    """Difference of the shares of a value with Newcombe's interval, as ``share_difference`` has it.
+
+    counts: Counts of both sides, where other labels count than those of the cells.
+    """
+    both = one, other
+    counts = counts or ((one.count(value), one.n), (other.count(value), other.n))
+    claim = claim_of(*(cell.prompts for cell in both))
+    parts = [cell.effective(value, level=level, claim=claim)[1] / cell.n if cell.n else 1.0 for cell in both]
+    by_prompt = [side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values()))]
+    correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
+    (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
+    low, high = newcombe(k, n, j, m, level=level, correlation=correlation)
+    return shift(*counts), float(low), float(high)
+
+
 class FindingEvidence:
     """Images by condition, attribute and value of tidy labels, for quick look-up."""
 
@@ -220,20 +238,18 @@ class FindingEvidence:
     def cell(self, attribute: str, scope: Mapping[str, str] | None) -> Cell:
         """The images of a scope by value and prompt."""
         here = self._fitting(attribute, scope)
-        if len(here) == 1:
-            return self._cells(attribute)[here[0]]
-        return self._cell(attribute, here)
+        return (
+            self._cells(attribute)[here[0]] if len(here) == 1 else self.cell_of(self.values(attribute, scope))
+        )
 
-    def _cell(self, attribute: str, conditions: Sequence[_Levels]) -> Cell:
-        seen: dict[str, Counter[str | None]] = {}
-        for condition in conditions:
-            for value, images in self._values[attribute][condition].items():
-                seen.setdefault(value, Counter()).update(map(self._prompts.get, images))
-        return Cell(conditions[0] if conditions else (), attribute, seen)
+    def cell_of(self, values: Mapping[str, Sequence[str]]) -> Cell:
+        """Images by value, counted by prompt."""
+        seen = {value: Counter(map(self._prompts.get, images)) for value, images in values.items() if images}
+        return Cell((), "", seen)
 
     def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
         if attribute not in self._counted:
-            cells = {one: self._cell(attribute, [one]) for one in self._values[attribute]}
+            cells = {one: replace(self.cell_of(of), key=one) for one, of in self._values[attribute].items()}
             peers = Peers(list(cells.values()))
             for cell in cells.values():
                 cell.peers = peers
@@ -390,16 +406,8 @@ class RunEvidence:
         if not all(n for _, n in counts):
             return None
         scopes = c.scope, c.wording.reference_scope(c.scope)
-        both = [self.pictures.cell(c.attribute, scope) for scope in scopes]
-        claim = claim_of(*(cell.prompts for cell in both))
-        parts = [
-            cell.effective(value, level=level, claim=claim)[1] / cell.n if cell.n else 1.0 for cell in both
-        ]
-        by_prompt = [side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values()))]
-        correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
-        (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
-        low, high = newcombe(k, n, j, m, level=level, correlation=correlation)
-        return shift(*counts), float(low), float(high)
+        one, other = (self.pictures.cell(c.attribute, scope) for scope in scopes)
+        return difference_of(one, other, value, level=level, counts=counts)
 
     def ends(self, c: Candidate, value: str) -> tuple[str, str]:
         """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""

@@ -18,6 +18,7 @@ from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
+from stereotrope.measure.robustness import Robustness
 from stereotrope.measure.sentences import q_text, span, two_decimals
 from stereotrope.measure.tidy import reason_given, to_polars
 from stereotrope.tables import (
@@ -26,6 +27,7 @@ from stereotrope.tables import (
     FINDINGS,
     IMAGES,
     LABELS,
+    ROBUSTNESS,
     Column,
     plain_scores,
     polars_types,
@@ -94,23 +96,40 @@ class RunFindings:
         compared = differing(found, evidence, alpha=alpha, margin=margin, look=look)
         return cls(evidence, found, order, compared)
 
-    def findings(self, limit: int = 50) -> pl.DataFrame:
-        """The lists of findings."""
+    def listed(self, limit: int = 50) -> list[tuple[str, Candidate]]:
+        """What is told, each with the list that it stands in, in their order."""
         told, common = parted(self.found, self.differences, self.evidence, self.order)
         warnings = [c for c in self.found if c.warning][:limit]
         ranked = [
             *(("difference", c) for c in _ranked(told, self.order)),
             *(("common", c) for c in _ranked(common, self.order)[:_MOST_COMMON]),
         ]
-        listed = [
+        return [
             *ranked[: max(0, limit - len(warnings))],
             *(("instrument", c) for c in (*warnings, *unproven(told, self.evidence))),
         ]
+
+    def findings(self, limit: int = 50) -> pl.DataFrame:
+        """The lists of findings."""
+        return self._table(self.listed(limit))
+
+    def _table(self, listed: Sequence[tuple[str, Candidate]]) -> pl.DataFrame:
         rows = [_row(name, c, self.evidence, self.differences) for name, c in listed]
         if self.differences.places:
             rows.insert(0, _summary(self.differences))
         ranks = [{"rank": rank, **row} for rank, row in enumerate(rows, start=not self.differences.places)]
         return pl.DataFrame(ranks, schema=polars_types(FINDINGS))
+
+    def tables(self, limit: int = 50) -> dict[str, pl.DataFrame]:
+        """The tables of a run: ``comparisons``, ``findings`` and ``robustness``."""
+        listed = self.listed(limit)
+        otherwise = Robustness(self.evidence)
+        rows = [row for name, c in listed if name == "difference" for row in otherwise.rows(_identity(c), c)]
+        return {
+            "comparisons": self.comparisons(),
+            "findings": self._table(listed),
+            "robustness": pl.DataFrame(rows, schema=polars_types(ROBUSTNESS)),
+        }
 
     def comparisons(self) -> pl.DataFrame:
         """Every comparison with its verdict, those with the least p first."""
@@ -235,6 +254,13 @@ def _table(
     return frame.with_columns(pl.lit(None, types[c]).alias(c) for c in types if c not in frame.columns)
 
 
+def _identity(c: Candidate) -> str:
+    """A short name of a finding that stays from one computation to the next."""
+    where = json.dumps(c.scope, ensure_ascii=False, sort_keys=True)
+    told = json.dumps([c.kind, where, c.attribute, c.measure, *c.parts], ensure_ascii=False)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
+
+
 def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Differences) -> dict[str, Any]:
     """One row of the table."""
     c = candidate
@@ -247,9 +273,8 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
         sentence = f"{sentence.removesuffix('.')}; {size}"
     shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
     further = [f"{len(left)} more annotators"] if left else []
-    identity = json.dumps([c.kind, where, c.attribute, c.measure, *c.parts], ensure_ascii=False)
     return {
-        "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:12],
+        "finding_id": _identity(c),
         "list": name,
         "kind": c.kind,
         "scope": where,
@@ -259,7 +284,7 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
         "value": value,
         "low": low,
         "high": high,
-        "level": differences.level if name == "difference" and differences.alpha else None,
+        "level": None if low is None else differences.level if name == "difference" else evidence.level,
         "p_value": c.place_p,
         "q_value": c.q,
         "image_ids": json.dumps(images, ensure_ascii=False),

@@ -72,7 +72,12 @@ _LISTS = {
             5,
         ),
         FindingList(None, "What stood out", "By an older version, which tested no list as a whole.", 5),
-        FindingList("common", "What the pictures have in common", "Descriptions; nothing is tested.", 3),
+        FindingList(
+            "common",
+            "What the pictures have in common",
+            "Descriptions of what other conditions do not show as often; nothing is tested.",
+            3,
+        ),
         FindingList("instrument", "About the instruments", "What to mind of every number they gave.", 3),
     )
 }
@@ -246,8 +251,10 @@ class Material:
         lists = []
         for name, told in _LISTS.items():
             mine = self.findings.filter(pl.col("list").eq_missing(name))
-            if mine.height:
-                first = mine.head(told.most)
+            # What is alike in every condition is nothing that stands out.
+            alike = (pl.col("low") <= 0) & (pl.col("high") >= 0) & (pl.col("list") == "common")
+            first = mine.filter(~alike.fill_null(False)).head(told.most)
+            if first.height:
                 lists.append(replace(told, rows=first.to_dicts(), n_more=mine.height - first.height))
         return lists
 

@@ -73,6 +73,8 @@ def _write_tables(material: Material, out: Exports) -> None:
     write_table(material.findings, out, "findings", caption="Findings")
     if material.run.comparisons.height:
         write_table(material.run.comparisons, out, "comparisons", caption="Comparisons and how they end")
+    if material.run.robustness.height:
+        write_table(material.run.robustness, out, "robustness", caption="Differences looked at in other ways")
     for section in sections_in_order(material.info):
         for name, (caption, frame) in (section.tables(material) if section.tables else {}).items():
             write_table(frame, out, name, caption=caption)

@@ -23,6 +23,7 @@ from stereotrope.run.store import PictureStore
 from stereotrope.tables import (
     COMPARISONS,
     EMBEDDINGS,
+    ROBUSTNESS,
     RUN_TABLES,
     SUBJECTS,
     Column,
@@ -115,8 +116,17 @@ class Run:
     @functools.cached_property
     def comparisons(self) -> pl.DataFrame:
         """Every comparison that was tested and how it ends; empty in runs that did not keep them."""
-        there = (self.path / "comparisons.parquet").is_file()
-        return self._table("comparisons") if there else pl.DataFrame(schema=polars_types(COMPARISONS))
+        return self._later("comparisons", COMPARISONS)
+
+    @functools.cached_property
+    def robustness(self) -> pl.DataFrame:
+        """Findings of differences in other ways; empty in runs that did not keep them."""
+        return self._later("robustness", ROBUSTNESS)
+
+    def _later(self, name: str, columns: Sequence[Column]) -> pl.DataFrame:
+        """A table that runs of this format had not from its beginning."""
+        there = (self.path / f"{name}.parquet").is_file()
+        return self._table(name) if there else pl.DataFrame(schema=polars_types(columns))
 
     @functools.cached_property
     def looks(self) -> pl.DataFrame:

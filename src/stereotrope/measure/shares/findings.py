@@ -15,7 +15,8 @@ def differing_shares(evidence: RunEvidence) -> Iterator[Candidate]:
         if row["p_value"] is not None:
             size = row["value"], row["low"], row["high"]
             value = row.get("category")
-            yield Candidate.tested("share_difference", row, wording=wording, category=value, interval=size)
+            facts = {"wording": wording, "category": value, "value": row["value"], "interval": size}
+            yield Candidate.tested("share_difference", row, **facts)
 
 
 @finder("refusal", place=21, compares=("refusal_rate_difference",))

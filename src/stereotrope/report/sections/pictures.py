@@ -7,9 +7,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.contract import Block, add_section
+from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.exhibits import Exhibits, exhibited
 from stereotrope.report.material import Material, image_ids, words
-from stereotrope.report.numbers import count, thousands
+from stereotrope.report.numbers import count, interval, thousands
 from stereotrope.tables import ABSENT
 
 _CASES, _OPEN_CASES = 8, 4
@@ -34,13 +35,36 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
             "note": one.note,
             "more": f"{thousands(one.n_more)} more in tables/findings.csv" if one.n_more else "",
             "told": [
-                {"sentence": row["sentence"], "groups": shown.groups(image_ids(row), most=_OF_A_FINDING)}
+                {
+                    "sentence": row["sentence"],
+                    "groups": shown.groups(image_ids(row), most=_OF_A_FINDING),
+                    "otherwise": _otherwise(material, row["finding_id"]),
+                }
                 for row in one.rows
             ],
         }
         for one in material.first_findings
     ]
     return [Block("findings", {"tested": material.tested, "looks": material.looks, "lists": lists})]
+
+
+def _otherwise(material: Material, finding: str) -> Table | None:
+    """The finding in other ways; None where there is but one."""
+    rows = material.run.robustness.filter(finding_id=finding)
+    if not rows.height:
+        return None
+    cells = [
+        [
+            TableCell(words(row["way"]) + (f": {row['level_of']}" if row["level_of"] is not None else "")),
+            TableCell(f"{row['numerator']} of {row['n']}", numeric=True),
+            TableCell(f"{row['numerator_reference']} of {row['n_reference']}", numeric=True),
+            TableCell(interval(row["value"], row["low"], row["high"], row["n"]), numeric=True),
+        ]
+        for row in rows.iter_rows(named=True)
+    ]
+    heads = ["looked at", "condition", "reference", "difference [interval]"]
+    caption = "The same difference in other ways; intervals are plain, and nothing is tested"
+    return Table(caption, heads, cells, rows.height)
 
 
 def _first(material: Material) -> Iterator[Mapping[str, Any]]:

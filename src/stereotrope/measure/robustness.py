@@ -1,0 +1,129 @@
+"""Whether a difference depends on a choice: by each annotator, as written, without some pictures."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from stereotrope.measure.finder import Candidate, RunEvidence, difference_of
+from stereotrope.tables import CONSTRAINTS
+
+_AS_TOLD = "as told"
+_BY_ANNOTATOR = "annotator"
+_AS_WRITTEN = "as written"
+_NOT_VIOLATING = "without violations"
+
+_FIXED = {"generator", "object", "dimension", "annotator"}
+"""Factors that say what a difference is about, and not how it was asked."""
+
+_Sides = tuple[Mapping[str, list[str]], Mapping[str, list[str]]]
+
+
+class Robustness:
+    """The same comparison in other ways, for what is told of the value of an attribute.
+
+    Each way is a difference of shares with a plain interval, neither widened for having been selected nor
+    tested: it says whether the finding depends on a choice.
+
+    - ``as told``: the labels that the finding counts.
+    - ``annotator``: the labels of each annotator of the attribute, where there are several.
+    - ``as written``: words before they were folded, of the one that was written most.
+    - ``without violations``: without pictures that break their prompt, where an annotator says which.
+    - a factor such as ``phrasing``: each of its levels alone.
+    """
+
+    def __init__(self, evidence: RunEvidence) -> None:
+        self.evidence = evidence
+
+    def rows(self, finding: str, c: Candidate) -> list[dict[str, Any]]:
+        """Rows of :data:`stereotrope.tables.ROBUSTNESS`; none where only one way is open, or none."""
+        value = c.category
+        if c.sentence or c.wording is None or c.attribute is None or value is None:
+            return []
+        told = self._row(_AS_TOLD, None, self._sides(c, c.scope), value)
+        others = [
+            row
+            for way, level, sides, name in self._ways(c, value)
+            if (row := self._row(way, level, sides, name))
+        ]
+        return [{"finding_id": finding, **row} for row in (told, *others) if row] if told and others else []
+
+    def _ways(self, c: Candidate, value: str) -> Iterator[tuple[str, str | None, _Sides, str]]:
+        attribute = str(c.attribute)
+        readers = self.evidence.readers.get(attribute, [])
+        for name in readers if len(readers) > 1 else ():
+            yield _BY_ANNOTATOR, name, self._sides(c, {**c.scope, "annotator": name}), value
+        sides = self._sides(c, c.scope)
+        reader = c.scope.get("annotator") or (readers[0] if len(readers) == 1 else None)
+        if written := self._written.get((attribute, reader)):
+            as_written = tuple(_rewritten(side, written) for side in sides)
+            forms = Counter(written.get(image, value) for side in sides for image in side.get(value, ()))
+            form = min(forms, key=lambda one: (-forms[one], one), default=value)
+            if set(forms) - {value}:
+                yield _AS_WRITTEN, form, (as_written[0], as_written[1]), form
+        if any(image in self._broken for side in sides for images in side.values() for image in images):
+            kept = tuple(
+                {v: [i for i in images if i not in self._broken] for v, images in s.items()} for s in sides
+            )
+            yield _NOT_VIOLATING, None, (kept[0], kept[1]), value
+        pictures = self.evidence.pictures
+        for factor in pictures.varying:
+            if factor in _FIXED or c.wording is None or factor == c.wording.contrast:
+                continue
+            rest = {name: level for name, level in c.scope.items() if name != factor}
+            place = pictures.factors.index(factor)
+            levels = dict.fromkeys(one[place] for one in pictures.conditions(attribute, rest))
+            for level in levels if len(levels) > 1 else ():
+                if level is not None:
+                    yield factor, level, self._sides(c, {**rest, factor: level}), value
+
+    def _sides(self, c: Candidate, scope: Mapping[str, str]) -> _Sides:
+        if c.wording is None or c.attribute is None:
+            return {}, {}
+        return self.evidence.pictures.sides(c.attribute, scope, c.wording)
+
+    def _row(self, way: str, level: str | None, sides: _Sides, value: str) -> dict[str, Any] | None:
+        one, other = (self.evidence.pictures.cell_of(side) for side in sides)
+        if not one.n or not other.n:
+            return None
+        difference, low, high = difference_of(one, other, value, level=self.evidence.level)
+        return {
+            "way": way,
+            "level_of": level,
+            "numerator": one.count(value),
+            "n": one.n,
+            "numerator_reference": other.count(value),
+            "n_reference": other.n,
+            "value": difference,
+            "low": low,
+            "high": high,
+            "level": self.evidence.level,
+        }
+
+    @cached_property
+    def _broken(self) -> frozenset[str]:
+        """Pictures that break their prompt, by any annotator that says so."""
+        said = self.evidence.read.filter(pl.col("attribute").is_in(list(CONSTRAINTS)), value="yes")
+        return frozenset(said["subject_id"])
+
+    @cached_property
+    def _written(self) -> dict[tuple[str, str | None], dict[str, str]]:
+        """Attribute and annotator → picture → the word that was written, where it was folded."""
+        found: dict[tuple[str, str | None], dict[str, str]] = {}
+        folded = self.evidence.read.filter(subject_kind="image").drop_nulls("written")
+        for attribute, name, image, word in folded.select(
+            "attribute", "annotator", "subject_id", "written"
+        ).iter_rows():
+            found.setdefault((attribute, name), {})[image] = word
+        return found
+
+
+def _rewritten(side: Mapping[str, list[str]], written: Mapping[str, str]) -> dict[str, list[str]]:
+    """Pictures by the word that was written."""
+    found: dict[str, list[str]] = {}
+    for value, images in side.items():
+        for image in images:
+            found.setdefault(written.get(image, value), []).append(image)
+    return found

@@ -1,0 +1,95 @@
+"""A difference that was told, looked at in other ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from stereotrope import measure
+from stereotrope.measure.findings import RunFindings
+from stereotrope.stats import newcombe
+
+SIDES = ("base", "women")
+
+
+def looks(
+    counts: dict[str, tuple[int, int]], annotator: str = "judge", phrasing: str = "for"
+) -> pl.DataFrame:
+    """Labels of 30 pictures a side: value → pictures of the baseline and of the group."""
+    rows = []
+    for place, side in enumerate(SIDES):
+        values = [value for value, n in counts.items() for _ in range(n[place])]
+        rows += [(f"{phrasing}-{side}-{i}", side, value) for i, value in enumerate(values)]
+    frame = pl.DataFrame(rows, schema=["image_id", "group", "value"], orient="row")
+    facts = {"attribute": "colour", "generator": "m", "annotator": annotator, "phrasing": phrasing}
+    return frame.with_columns(pl.lit(fact).alias(name) for name, fact in facts.items())
+
+
+def robust(
+    labels: pl.DataFrame, within: tuple[str, ...] = ("generator",), **further: Any
+) -> list[dict[str, Any]]:
+    table = measure.share_difference(labels, within=within)
+    tables = RunFindings.of(table, labels, **further).tables()
+    (told,) = tables["findings"].filter(list="difference")["finding_id"].unique().to_list()
+    assert set(tables["robustness"]["finding_id"]) <= {told}
+    return tables["robustness"].to_dicts()
+
+
+def read(labels: pl.DataFrame, **changed: Any) -> pl.DataFrame:
+    facts = {"subject_kind": pl.lit("image"), "subject_id": "image_id", "written": pl.lit(None, pl.String)}
+    return labels.select("attribute", "value", "annotator", **{**facts, **changed})
+
+
+def test_a_difference_that_can_be_looked_at_in_one_way_only_has_no_table() -> None:
+    assert robust(looks({"pink": (2, 25), "grey": (28, 5)})) == []
+
+
+def test_each_annotator_counts_by_itself() -> None:
+    one, other = looks({"pink": (2, 25), "grey": (28, 5)}), looks({"pink": (4, 6), "grey": (26, 24)}, "other")
+    rows = robust(pl.concat([one, other]), within=("generator", "annotator"))
+    assert [(row["way"], row["level_of"]) for row in rows] == [
+        ("as told", None),
+        ("annotator", "judge"),
+        ("annotator", "other"),
+    ]
+    counts = [(r["numerator"], r["n"], r["numerator_reference"], r["n_reference"]) for r in rows]
+    assert counts == [(25, 30, 2, 30), (25, 30, 2, 30), (6, 30, 4, 30)]
+    low, high = newcombe(6, 30, 4, 30, level=0.95)
+    assert (rows[2]["value"], rows[2]["low"], rows[2]["high"]) == pytest.approx((2 / 30, low, high))
+
+
+def test_a_phrasing_alone_may_carry_a_difference() -> None:
+    strong, none = (
+        looks({"pink": (2, 28), "grey": (28, 2)}),
+        looks({"pink": (3, 3), "grey": (27, 27)}, phrasing="to"),
+    )
+    rows = robust(pl.concat([strong, none]))
+    assert [(r["way"], r["level_of"], round(r["value"], 2)) for r in rows] == [
+        ("as told", None, 0.43),
+        ("phrasing", "for", 0.87),
+        ("phrasing", "to", 0.0),
+    ]
+
+
+def test_pictures_that_break_their_prompt_are_left_out() -> None:
+    labels = looks({"pink": (2, 25), "grey": (28, 5)})
+    broken = labels.filter(pl.col("value") == "pink", group="women").head(20)
+    said = broken.with_columns(attribute=pl.lit("people_present"), value=pl.lit("yes"))
+    rows = robust(labels, read=pl.concat([read(labels), read(said)]))
+    assert [(r["way"], r["numerator"], r["n"]) for r in rows] == [
+        ("as told", 25, 30),
+        ("without violations", 5, 10),
+    ]
+
+
+def test_words_count_as_they_were_written() -> None:
+    labels = looks({"pink": (2, 25), "grey": (28, 5)})
+    number = pl.col("image_id").str.extract(r"(\d+)$").cast(pl.Int64)
+    rose = (pl.col("value") == "pink") & (number % 5 == 0)
+    rows = robust(labels, read=read(labels, written=pl.when(rose).then(pl.lit("rose"))))
+    assert [(r["way"], r["level_of"], r["numerator"], r["numerator_reference"]) for r in rows] == [
+        ("as told", None, 25, 2),
+        ("as written", "pink", 20, 1),
+    ]
