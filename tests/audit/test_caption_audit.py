@@ -360,6 +360,17 @@ measures:
     ]
 
 
+def test_what_reads_cbs_reads_the_composite_without_association_too(tmp_path):
+    two_models(tmp_path)
+    asked = "measures: [cbs, {average: cbs, over: prompt}, {delta: {measures: [cbs], baseline: sd15}}]\n"
+    found = Audit.from_text(TWO + asked, base=tmp_path).run(tmp_path / "run").estimates
+    means = found.filter(aggregate="prompt")
+    assert set(means["measure"]) == {"cbs", ALONE}
+    assert means.filter(measure=ALONE)["n"].to_list() == [1, 1]
+    compared = found.filter(pl.col("baseline").is_not_null())
+    assert set(compared.select("measure", "prompt").rows()) >= {(ALONE, "doctor"), ("cbs", "beauty")}
+
+
 def test_an_audit_of_few_prompts_has_no_profile_and_no_rows_of_other_prompts(tmp_path):
     pictures(tmp_path, [(f"{i}.png", "doctor", f"a {who}") for i, who in enumerate(("man", "woman", "man"))])
     one = GIVEN + "prompts: [{prompt: Doctor, text: A doctor.}]\n"

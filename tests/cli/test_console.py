@@ -139,6 +139,17 @@ def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
 
 
+def test_the_headline_tells_every_look_at_a_run_below_what_was_tested(capsys):
+    head = {
+        "title": "T", "asked": [], "summary": "s", "tested": "Second look at this run: …", "findings": [],
+        "looks": ["Look 1: 9 pictures.", "Look 2: 12 pictures."], "tables": [], "sections": [],
+        "missing": {"sentence": "Nothing is missing.", "items": [], "notes": []},
+    }  # fmt: skip
+    print_headline(head, Settings())
+    text = capsys.readouterr().out
+    assert text.index("Second look") < text.index("Look 1: 9") < text.index("Look 2: 12")
+
+
 def test_a_second_ctrl_c_stops_at_once_with_the_command_that_continues():
     code = (
         "import os, signal, sys\n"

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from stereotrope.report import headline
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, level_words
 
@@ -84,3 +85,19 @@ def test_the_baseline_stands_beside_a_condition(objects_run: Any) -> None:
     assert beside["cup, women"].title == "cup, base"
     assert beside["cup, base"] is None
     assert Material(replace(objects_run, info={})).baseline_of(material.sheets[2]) is None
+
+
+def test_looks_at_a_run_are_told_where_there_were_several(objects_run: Any) -> None:
+    looks = [
+        {"look": 1, "pictures": 72, "alpha": 0.04, "told": 1},
+        {"look": 2, "pictures": 1_096, "alpha": 0.005, "told": 0},
+    ]
+    assert Material(objects_run).looks == []
+    once = replace(objects_run, info={**objects_run.info, "looks": looks[:1]})
+    assert Material(once).looks == headline(once)["looks"] == []
+    twice = replace(objects_run, info={**objects_run.info, "looks": looks})
+    assert Material(twice).looks == [
+        "Look 1: 72 pictures, error 0.04, 1 difference found.",
+        "Look 2: 1096 pictures, error 0.005, 0 differences found.",
+    ]
+    assert headline(twice)["looks"] == Material(twice).looks
