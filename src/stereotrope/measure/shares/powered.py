@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, Key, as_names, reference_of
@@ -142,19 +144,13 @@ def ppi_share(
     by = factor_names(by, measure="ppi_share", what="by")
     rows = []
     for cell, categories in sampled_cells(labels, reference, attribute, value, of, by):
-        claim = claim_of(cell.sampled)
-        for category in categories:
-            row = {
-                "measure": "ppi_share",
-                **_shared(cell, by, category, level),
-                "n_reference": cell.n_labelled,
-            }
-            if cell.n_labelled and category is not None and cell.trouble is None:
-                share = cell.powered(category, claim, level)
-                low, high = wilson(share.value * share.n_effective, share.n_effective, level=level)
-                row |= {"value": float(share.value), "low": float(low), "high": float(high)}
-                row |= _told([cell], claim, "Wilson", [share])
-            rows.append(row)
+        claim, told = claim_of(cell.sampled), _untold(categories)
+        if cell.n_labelled and categories and cell.trouble is None:
+            shares = cell.powered(categories, claim, level)
+            ends = wilson(shares.value * shares.n_effective, shares.n_effective, level=level)
+            told = _told([cell], claim, "Wilson", [shares], shares.value, *ends, categories)
+        row = {"measure": "ppi_share", **_shared(cell, by, level), "n_reference": cell.n_labelled}
+        rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return estimate_frame(rows, factors=by)
 
 
@@ -235,36 +231,26 @@ def ppi_difference(
     for cell, categories in cells:
         if cell.key[-1] == baseline:
             continue
-        base = reference_of(cell.key[:-1], bases.get(cell.attribute, {}))
-        for category in categories:
-            row = {"measure": "ppi_difference", **_shared(cell, by, category, level)}
-            row |= {
-                "contrast": group,
-                "reference": baseline,
-                "n_reference": base.pictures.height if base else 0,
-            }
-            both = base is not None and min(cell.n_labelled, base.n_labelled)
-            if base is not None and both and category is not None and cell.trouble is None:
-                claim = claim_of(cell.sampled, base.sampled)
-                sides = [side.powered(category, claim, level) for side in (cell, base)]
-                counts = [x for side in sides for x in (side.value * side.n_effective, side.n_effective)]
-                low, high = newcombe(*counts, level=level)
-                row |= {
-                    "value": float(sides[0].value - sides[1].value),
-                    "low": float(low),
-                    "high": float(high),
-                }
-                row |= _told([cell, base], claim, "Newcombe", sides)
-            rows.append(row)
+        base, told = reference_of(cell.key[:-1], bases.get(cell.attribute, {})), _untold(categories)
+        if base is not None and min(cell.n_labelled, base.n_labelled) and categories and not cell.trouble:
+            claim = claim_of(cell.sampled, base.sampled)
+            sides = [side.powered(categories, claim, level) for side in (cell, base)]
+            counts = [x for side in sides for x in (side.value * side.n_effective, side.n_effective)]
+            ends = newcombe(*counts, level=level)
+            told = _told(
+                [cell, base], claim, "Newcombe", sides, sides[0].value - sides[1].value, *ends, categories
+            )
+        row = {"measure": "ppi_difference", **_shared(cell, by, level), "contrast": group}
+        row |= {"reference": baseline, "n_reference": base.pictures.height if base else 0}
+        rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return estimate_frame(rows, factors=by)
 
 
-def _shared(cell: SampledCell, by: Sequence[str], category: str | None, level: float) -> dict[str, Any]:
+def _shared(cell: SampledCell, by: Sequence[str], level: float) -> dict[str, Any]:
     return {
         "definition": "ppi",
         **dict(zip(by, cell.key, strict=True)),
         "attribute": cell.attribute,
-        "category": category,
         "level": level,
         "n": cell.pictures.height,
         "excluded": cell.excluded,
@@ -273,15 +259,33 @@ def _shared(cell: SampledCell, by: Sequence[str], category: str | None, level: f
     }
 
 
+def _untold(categories: Sequence[str]) -> dict[str | None, dict[str, Any]]:
+    """A row a value without a number; one in all where there is no value either."""
+    names: Sequence[str | None] = categories or [None]
+    return {name: {} for name in names}
+
+
 def _told(
-    cells: Sequence[SampledCell], claim: Claim, kind: str, sides: Sequence[PoweredShare]
-) -> dict[str, Any]:
-    numbers = " and ".join(f"{float(side.n_effective):.1f}" for side in sides)
-    tuned = " and ".join(f"{float(side.tuning):.2f}" for side in sides)
+    cells: Sequence[SampledCell],
+    claim: Claim,
+    kind: str,
+    sides: Sequence[PoweredShare],
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    categories: Sequence[str],
+) -> dict[str | None, dict[str, Any]]:
+    """What each value's row says of its number."""
     people = " and ".join(str(cell.n_labelled) for cell in cells)
-    return {
+    shared = {
         "undefined": None,
         "holds_for": claim.holds_for,
         "flags": {**claim.flags, "small_n": min(cell.n_labelled for cell in cells) < SMALL_N},
-        "method": f"PPI++, λ {tuned}; labelled by people {people}; {kind} at effective n {numbers}",
     }
+    told: dict[str | None, dict[str, Any]] = {}
+    for at, category in enumerate(categories):
+        numbers = " and ".join(f"{side.n_effective[at]:.1f}" for side in sides)
+        tuned = " and ".join(f"{side.tuning[at]:.2f}" for side in sides)
+        method = f"PPI++, λ {tuned}; labelled by people {people}; {kind} at effective n {numbers}"
+        told[category] = {**shared, "value": value[at], "low": low[at], "high": high[at], "method": method}
+    return told

@@ -52,19 +52,22 @@ class SampledCell:
         """How many these are."""
         return int(self.by_people.sum())
 
-    def powered(self, category: str, claim: Claim, level: float) -> PoweredShare:
-        """The share of a value."""
+    def powered(self, categories: Sequence[str], claim: Claim, level: float) -> PoweredShare:
+        """The shares of values, shape ``(K,)``."""
         said, true = (
-            (self.pictures[name] == category).fill_null(False).to_numpy().astype(int)
+            (self.pictures[name].to_numpy()[:, None] == np.array(categories, object)).astype(float)
             for name in ("value", "reference_value")
         )
-        units = prompt_codes(self.pictures) + 1 if claim.prompts else np.zeros(len(said), int)
-        units = np.unique(units, return_inverse=True)[1]
-        both, alone = np.zeros((units.max() + 1, 2, 2)), np.zeros((units.max() + 1, 2))
-        people = self.by_people
-        np.add.at(both, (units[people], true[people], said[people]), 1)
-        np.add.at(alone, (units[~people], said[~people]), 1)
-        return prediction_powered_share(both, alone, clustered=claim.prompts, level=level)
+        codes = prompt_codes(self.pictures) if claim.prompts else np.zeros(len(said), int)
+        unit = (np.unique(codes)[:, None] == codes).astype(float)
+        people, alone = unit * self.by_people, unit * ~self.by_people
+        both = [[people @ ((y - true) ** 2 * (f - said) ** 2) for f in (1, 0)] for y in (1, 0)]
+        machine = np.stack([alone @ (1 - said), alone @ said], axis=-1)
+        table = np.moveaxis(np.array(both), (0, 1), (-2, -1))
+        clustered = claim.prompts
+        return prediction_powered_share(
+            table.swapaxes(0, 1), machine.swapaxes(0, 1), clustered=clustered, level=level
+        )
 
 
 def _written_alike(
@@ -92,7 +95,7 @@ def sampled_cells(
     of: Sequence[str] | None,
     by: Sequence[str],
     argument: str = "by",
-) -> Iterator[tuple[SampledCell, Sequence[str | None]]]:
+) -> Iterator[tuple[SampledCell, Sequence[str]]]:
     """Each cell with the values to count: those named, else all that either side shows of the attribute."""
     names = as_names(attribute, what="attribute")
     if of is not None and (outside := [v for v in as_names(value, what="value") if v not in of]):
@@ -126,7 +129,7 @@ def sampled_cells(
         cell = SampledCell(
             key[1:], str(key[0]), counted, excluded, meant.why_not(str(key[0]), {}) or strangers.get(key[0])
         )
-        yield cell, meant.wanted or totals.filter(attribute=key[0])["value"].to_list() or [None]
+        yield cell, meant.wanted or totals.filter(attribute=key[0])["value"].to_list()
 
 
 def _strangers(usable: pl.DataFrame) -> dict[Any, str]:
