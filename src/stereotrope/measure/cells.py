@@ -46,6 +46,8 @@ class Cell:
     excluded: Counter[str] = field(default_factory=Counter)
     peers: "Peers | None" = field(default=None, repr=False, compare=False)
     """The cells of its attribute."""
+    _trials: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
+    """Level → effective number of images."""
 
     @cached_property
     def n(self) -> int:
@@ -102,8 +104,9 @@ class Cell:
         k, n = float(self.count(value)), float(self.n)
         if not self.claim.clustered or not (claim or self.claim).prompts:
             return k, n
-        effective = effective_trials(list(self.prompts.values()), self.icc, level=level)
-        return k / n * effective, effective
+        if level not in self._trials:
+            self._trials[level] = effective_trials(list(self.prompts.values()), self.icc, level=level)
+        return k / n * self._trials[level], self._trials[level]
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
@@ -28,6 +28,9 @@ _POWER = 0.8
 
 Size = tuple[str | None, float, float | None, float | None]
 """A value, the difference of its shares, and the ends of that difference's interval."""
+
+_Tests = Mapping[tuple[str, str | None], Sequence[Candidate]]
+"""Tests of a place by measure and annotator."""
 
 Place = tuple[Any, ...]
 """What one finding is about: pictures of one condition, what they are compared with, and in what."""
@@ -259,7 +262,8 @@ def differing(
         if one.p is not None:
             by = tests.setdefault(place_of(one, evidence), {})
             by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
-    places = {place: _tested(place, by, evidence, alpha=alpha) for place, by in tests.items()}
+    widest = _widest(tests, evidence, level=_alike_level(alpha)) if alpha else {}
+    places = {place: _tested(place, by, evidence, widest.get(place)) for place, by in tests.items()}
     listed = list(places)
     p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
     family = np.flatnonzero(reachable(least, alpha=alpha))
@@ -268,38 +272,37 @@ def differing(
     return Differences(places, every_q, alpha, margin, look)
 
 
-def _tested(
-    place: Place,
-    by: Mapping[tuple[str, str | None], Sequence[Candidate]],
-    evidence: RunEvidence,
-    *,
-    alpha: float,
-) -> Tested:
+def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: Size | None) -> Tested:
     p, least = _of_place(by.values())
     every = [one for some in by.values() for one in some]
-    level = _alike_level(alpha)
-    sizes = [size for some in by.values() if alpha for size in _sizes(some, evidence, level=level)]
-    # Where a test has no interval, nothing says that its sides are alike.
-    whole = bool(sizes) and all(low is not None and high is not None for *_, low, high in sizes)
-    widest = max(sizes, key=lambda one: max(-(one[2] or 0.0), one[3] or 0.0)) if whole else None
     key = key_of(place, evidence, words=every[0].wording is not None)
     return Tested(every[0], p, least, next((c.n for c in every if c.n), None), widest, key)
 
 
-def _sizes(tests: Sequence[Candidate], evidence: RunEvidence, *, level: float) -> Iterator[Size]:
-    """Differences of all values with their intervals: those of the tests, or else of the labels."""
-    if sized := [(c.category, c.interval) for c in tests if c.interval is not None]:
-        narrower = normal_quantile(level) / normal_quantile(evidence.level)
-        for name, (value, *ends) in sized:
-            low, high = (None if end is None else value + narrower * (end - value) for end in ends)
-            yield name, value, low, high
-        return
-    one = tests[0]
-    if one.wording is not None and one.attribute is not None and not one.sentence:
-        sides = evidence.pictures.sides(one.attribute, one.scope, one.wording)
-        for name in sorted({*sides[0], *sides[1]}):
-            if (difference := evidence.difference(one, name, level)) is not None:
-                yield name, *difference
+def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, Size]:
+    """Of each place the value whose difference may be largest: by its tests, or else by the labels."""
+    sizes: dict[Place, list[Size]] = {place: [] for place in tests}
+    asked: list[tuple[Place, Candidate, str]] = []
+    for place, by in tests.items():
+        for some in by.values():
+            one, sized = some[0], [(c.category, c.interval) for c in some if c.interval is not None]
+            for name, (value, *ends) in sized:
+                narrower = normal_quantile(level) / normal_quantile(evidence.level)
+                low, high = (None if end is None else value + narrower * (end - value) for end in ends)
+                sizes[place].append((name, value, low, high))
+            if not sized and one.wording is not None and one.attribute is not None and not one.sentence:
+                sides = evidence.pictures.sides(one.attribute, one.scope, one.wording)
+                asked += [(place, one, name) for name in sorted({*sides[0], *sides[1]})]
+    found = evidence.differences([(one, name) for _, one, name in asked], level) if asked else []
+    for (place, _, name), difference in zip(asked, found, strict=True):
+        if difference is not None:
+            sizes[place].append((name, *difference))
+    return {
+        place: max(some, key=lambda one: max(-(one[2] or 0.0), one[3] or 0.0))
+        for place, some in sizes.items()
+        # Where a test has no interval, nothing says that its sides are alike.
+        if some and all(low is not None and high is not None for *_, low, high in some)
+    }
 
 
 def _alike_level(alpha: float) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from stereotrope.measure.cells import PAIR, Cell, Peers
@@ -155,22 +156,28 @@ def shift(here: Counted, before: Counted) -> float:
     return (k / n if n else 0.0) - (j / m if m else 0.0)
 
 
-def difference_of(
-    one: Cell, other: Cell, value: str, *, level: float, counts: tuple[Counted, Counted] | None = None
-) -> tuple[float, float, float]:
-    """Difference of the shares of a value with Newcombe's interval, as ``share_difference`` has it.
+def difference_of(one: Cell, other: Cell, value: str, *, level: float) -> tuple[float, float, float]:
+    """Difference of the shares of a value with Newcombe's interval, as ``share_difference`` has it."""
+    counts = (one.count(value), one.n), (other.count(value), other.n)
+    *sides, correlation = _effective(one, other, value, counts, level)
+    low, high = newcombe(*sides, level=level, correlation=correlation)
+    return shift(*counts), float(low), float(high)
 
-    counts: Counts of both sides, where other labels count than those of the cells.
+
+def _effective(
+    one: Cell, other: Cell, value: str, counts: tuple[Counted, Counted], level: float
+) -> tuple[float, float, float, float, float]:
+    """Effective successes and trials of both sides, and the correlation of their shares.
+
+    counts: Counts of both sides, which may be of other labels than those of the cells.
     """
     both = one, other
-    counts = counts or ((one.count(value), one.n), (other.count(value), other.n))
     claim = claim_of(*(cell.prompts for cell in both))
     parts = [cell.effective(value, level=level, claim=claim)[1] / cell.n if cell.n else 1.0 for cell in both]
-    by_prompt = [side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values()))]
+    by_prompt = (side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values())))
     correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
     (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
-    low, high = newcombe(k, n, j, m, level=level, correlation=correlation)
-    return shift(*counts), float(low), float(high)
+    return k, n, j, m, correlation
 
 
 class FindingEvidence:
@@ -394,20 +401,32 @@ class RunEvidence:
         here, before = self.pictures.sides(c.attribute, c.scope, c.wording)
         return self._differences.get(place, (counted(here, value), counted(before, value)))
 
-    def difference(self, c: Candidate, value: str, level: float) -> tuple[float, float, float] | None:
-        """How much more often a value is seen than in the reference, with Newcombe's interval.
+    def differences(
+        self, asked: Iterable[tuple[Candidate, str]], level: float
+    ) -> list[tuple[float, float, float] | None]:
+        """How much more often values are seen than in the reference, with Newcombe's intervals.
 
-        It speaks of what the difference of shares does (:mod:`stereotrope.measure.units`). None where a side
-        has no image.
+        They speak of what differences of shares do (:mod:`stereotrope.measure.units`). None where a side has
+        no image.
         """
-        if c.wording is None or c.attribute is None:
-            return None
-        counts = self.counted(c, value)
-        if not all(n for _, n in counts):
-            return None
-        scopes = c.scope, c.wording.reference_scope(c.scope)
-        one, other = (self.pictures.cell(c.attribute, scope) for scope in scopes)
-        return difference_of(one, other, value, level=level, counts=counts)
+        told: list[tuple[float, int] | None] = []
+        effective: list[tuple[float, ...]] = []
+        for c, value in asked:
+            counts = self.counted(c, value)
+            if c.wording is None or c.attribute is None or not all(n for _, n in counts):
+                told.append(None)
+                continue
+            told.append((shift(*counts), len(effective)))
+            scopes = c.scope, c.wording.reference_scope(c.scope)
+            one, other = (self.pictures.cell(c.attribute, scope) for scope in scopes)
+            effective.append(_effective(one, other, value, counts, level))
+        *sides, correlation = np.array(effective).reshape(-1, 5).T
+        low, high = newcombe(*sides, level=level, correlation=correlation)
+        return [None if one is None else (one[0], float(low[one[1]]), float(high[one[1]])) for one in told]
+
+    def difference(self, c: Candidate, value: str, level: float) -> tuple[float, float, float] | None:
+        """That of one value."""
+        return self.differences([(c, value)], level)[0]
 
     def ends(self, c: Candidate, value: str) -> tuple[str, str]:
         """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""
