@@ -14,7 +14,7 @@ import polars as pl
 from PIL import Image, ImageDraw
 
 from stereotrope.measure import measure_words
-from stereotrope.tables import FINDINGS, IMAGES, LABELS, SUBJECTS, polars_types
+from stereotrope.tables import FINDINGS, IMAGES, LABELS, ROBUSTNESS, SUBJECTS, polars_types
 
 _KINDS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
 IMAGE_TYPES = {c.name: _KINDS[str(c.type)] for c in IMAGES}
@@ -46,6 +46,7 @@ class FakeRun:
     terms: pl.DataFrame = field(default_factory=pl.DataFrame)
     comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
     subjects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(SUBJECTS)))
+    robustness: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(ROBUSTNESS)))
 
     def __post_init__(self) -> None:
         self.info.setdefault("words", measure_words())
