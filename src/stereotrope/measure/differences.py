@@ -174,7 +174,7 @@ class Differences:
             why = (
                 f"with {few} even a complete shift is not told from chance"
                 if few
-                else "none has the pictures"
+                else "among so many, the counts of none could be told from chance"
             )
             new = "new " if self.kept else ""
             return f"No {new}difference could have been found in {times}: {why}.{self._kept()}"
