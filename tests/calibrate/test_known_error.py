@@ -132,7 +132,9 @@ def test_errors_alike_for_all_groups_hide_divergences_and_make_none(audited) -> 
     nothing = scores.filter(group="White")
     assert nothing.height == 2 * len(ERRORS)
     assert (nothing["adjusted_low"] <= 0).all()
-    assert (nothing["q_value"] <= 0.05).sum() <= 1  # of six, by chance
+    # All annotators read the same pictures: what chance made of an object's comes up more than once in six.
+    assert (nothing["q_value"] <= 0.05).sum() <= 2
+    assert (nothing["p_value"] > 0.05 / 12).all()
     cued = scores.filter(pl.col("group") != "White")
     true = {
         (row["object"], row["group"]): planted_divergence(planted, row["object"], row["group"], attributes)
