@@ -8,7 +8,7 @@ import pytest
 from stereotrope.stats import (
     expected_js,
     js_divergence,
-    normal_interval,
+    js_interval,
     pairwise_js,
     resampled_counts,
     resampled_js,
@@ -41,17 +41,6 @@ def test_attributes_of_an_image_stay_together() -> None:
     assert np.corrcoef(drawn.js.T)[0, 1] > 0.6
 
 
-def test_truth_is_what_the_samples_are_drawn_from() -> None:
-    codes = np.repeat([0, 1], 20)[:, None]
-    drawn = resampled_js(codes, np.repeat([0, 1], 20), n_resamples=4_000)
-    other = 0.5 * 2 / 22
-    assert drawn.truth[0] == pytest.approx(
-        float(js_divergence([1 - other, other], [other, 1 - other])), abs=1e-6
-    )
-    adjusted = (drawn.js - drawn.floor) / (1 - drawn.floor)
-    assert adjusted.mean() == pytest.approx(drawn.truth[0], abs=0.05)
-
-
 def test_missing_labels_change_n_and_are_followed_by_the_floor() -> None:
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 3, (40, 2))
@@ -60,15 +49,16 @@ def test_missing_labels_change_n_and_are_followed_by_the_floor() -> None:
     assert drawn.floor[:, 1].mean() > drawn.floor[:, 0].mean()
     js, floor = pairwise_js(codes, np.repeat([0, 1], 20))
     assert np.isfinite(drawn.js).all()
-    assert js.shape == floor.shape == drawn.truth.shape == (2,)
+    assert js.shape == floor.shape == (2,)
 
 
-def test_normal_interval_of_a_hand_case() -> None:
-    low, high = normal_interval(0.5, np.array([0.2, 0.4, np.nan]), 0.1, level=0.95)
-    centre, reach = 0.5 - (0.3 - 0.1), 1.959964 * np.sqrt(0.02)
-    assert low == pytest.approx(centre - reach, abs=1e-6)
-    assert high == pytest.approx(centre + reach, abs=1e-6)
-    assert np.isnan(normal_interval(0.5, np.array([0.2, np.nan]), 0.1)[0])
+def test_an_interval_goes_from_below_the_excess_to_above_the_adjusted_score() -> None:
+    js, floors = np.array([0.3, 0.5, np.nan]), np.array([0.2, 0.2, 0.2])
+    low, high = js_interval(0.6, 0.2, js, floors, reach=2.0)
+    assert low == pytest.approx(0.4 - 2 * np.sqrt(0.02))
+    assert high == pytest.approx(0.5 + 2 * np.sqrt(0.02) / 0.8)
+    assert np.isnan(js_interval(0.6, 0.2, js[1:], floors[1:], reach=2.0)).all()
+    assert np.isnan(js_interval(1.0, 1.0, js, floors, reach=2.0)).all()
 
 
 @pytest.mark.parametrize(("n_p", "n_q"), [(20, 20), (5, 50)])
@@ -111,10 +101,7 @@ def coverage(p: np.ndarray, q: np.ndarray, *, n: int, repeats: int, seed: int) -
                 True,
             ),
         ):
-            centre = drawn.truth.mean() if is_mean else drawn.truth
-            low, high = normal_interval(
-                (value - null) / (1 - null), (js_drawn - floor_drawn) / (1 - floor_drawn), centre
-            )
+            low, high = js_interval(value, null, js_drawn, floor_drawn, reach=1.96)
             held = float(np.mean((low <= true) & (true <= high)))
             if is_mean:
                 mean += int(held)
@@ -153,3 +140,51 @@ def test_adjusted_score_estimates_the_true_divergence_with_little_bias() -> None
     truth = float(js_terms(p, q).sum())
     adjusted = (js - floor) / (1 - floor)
     assert abs(adjusted.mean() - truth) < 0.5 * abs(js.mean() - truth)
+
+
+def many_values(k: int, shape: str) -> tuple[np.ndarray, np.ndarray]:
+    """Shares that fall as 1/rank, and the same turned round, or half of both."""
+    p = 1 / np.arange(1, k + 1)
+    p /= p.sum()
+    return p, {"equal": p, "half": (p + p[::-1]) / 2, "turned": p[::-1]}[shape]
+
+
+@pytest.mark.parametrize("k", [5, 12, 30, 60])
+@pytest.mark.parametrize("shape", ["half", "turned"])
+def test_excess_errs_less_than_the_adjusted_score_which_is_too_high(k: int, shape: str) -> None:
+    p, q = many_values(k, shape)
+    rng = np.random.default_rng(k)
+    true = float(js_terms(p, q).sum())
+    for n in (10, 20, 50):
+        one, other = rng.multinomial(n, p, 2_000), rng.multinomial(n, q, 2_000)
+        js, floor = js_divergence(one, other), expected_js(one + other, n, n)
+        excess, adjusted = js - floor, (js - floor) / (1 - floor)
+        assert np.mean((excess - true) ** 2) < np.mean((adjusted - true) ** 2)
+        assert adjusted.mean() > true
+
+
+def covered(k: int, shape: str, n: int, repeats: int) -> float:
+    """Share of intervals of one attribute of many values that hold the true divergence."""
+    p, q = many_values(k, shape)
+    rng, groups, true = np.random.default_rng(k + n), np.repeat([0, 1], n), float(js_terms(p, q).sum())
+    held = 0
+    for _ in range(repeats):
+        codes = np.concatenate([rng.choice(k, n, p=p), rng.choice(k, n, p=q)])[:, None]
+        js, floor = pairwise_js(codes, groups)
+        drawn = resampled_js(codes, groups, n_resamples=300)
+        low, high = js_interval(js, floor, drawn.js, drawn.floor, reach=1.96)
+        held += bool(low[0] <= true <= high[0])
+    return held / repeats
+
+
+@pytest.mark.parametrize(("k", "n"), [(30, 50), (60, 50), (200, 20)])
+def test_intervals_of_many_values_whose_order_turns_round_cover(k: int, n: int) -> None:
+    assert covered(k, "turned", n, 60) >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [5, 12, 30, 60, 200])
+@pytest.mark.parametrize("n", [20, 50, 100, 200])
+def test_intervals_of_many_values_cover(k: int, n: int) -> None:
+    for shape in ("half", "turned"):
+        assert covered(k, shape, n, 400) >= 0.87, shape

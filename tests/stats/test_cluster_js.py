@@ -52,12 +52,11 @@ def test_three_groups_are_put_in_every_way() -> None:
 def test_clusters_that_agree_vary_by_what_the_pool_has() -> None:
     codes = np.repeat([0, 1], 20)[:, None]
     one = Clustered.of(codes, np.repeat([0, 1], 20), np.repeat(np.arange(10), 4))
-    drawn, truth = one.resampled(n_resamples=400, seed=1)
+    drawn = one.resampled(n_resamples=400, seed=1)
     assert one.freedom == 8
     assert drawn.std() > 0.05
     # Two of seven prompts are of both groups: shares 6/7 and 1/7. Few prompts read more.
-    assert truth[0] == pytest.approx(float(js_divergence([6, 1], [1, 6])))
-    assert drawn.mean() > truth[0]
+    assert float(js_divergence([6, 1], [1, 6])) < drawn.mean() < 1.0
 
 
 def test_a_group_without_a_cluster_is_refused() -> None:

@@ -10,7 +10,7 @@ from stereotrope.stats.agreement import (
     rater_agreement,
     spearman,
 )
-from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
+from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
@@ -111,12 +111,12 @@ __all__ = [
     "is_invertible",
     "jackknife_interval",
     "js_divergence",
+    "js_interval",
     "js_tail",
     "krippendorff_alpha",
     "look_alpha",
     "mean_ranks",
     "newcombe",
-    "normal_interval",
     "normal_quantile",
     "paired_t",
     "pairwise_interval",

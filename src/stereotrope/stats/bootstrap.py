@@ -1,6 +1,5 @@
 """Bootstrap of counts: images drawn again within their condition, as weights times one-hot columns."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,17 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import (
-    OneHot,
     mean_pair_floor,
     mean_pair_js,
-    mean_pair_js_of_weights,
     one_hot,
     tally,
     tally_draws,
 )
 from stereotrope.stats.divergence import js_terms
-from stereotrope.stats.intervals import normal_quantile
 
+_DEGENERATE = 1e-12
 _PSEUDO_IMAGES = 2.0
 """Images' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
 _KEPT_CELLS = 1 << 19
@@ -66,12 +63,10 @@ class ResampledJS:
     """Divergences of bootstrap samples, in bits, averaged over the pairs of groups.
 
     js, floor: Divergence and its closed-form floor, shape (n_resamples, n_attributes).
-    truth: Divergence of the distributions that the samples are drawn from, shape (n_attributes,).
     """
 
     js: Floats
     floor: Floats
-    truth: Floats
 
 
 def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed: int = 0) -> ResampledJS:
@@ -105,43 +100,43 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
     return ResampledJS(
         js=mean_pair_js(counts, sizes, hot).T,
         floor=mean_pair_floor(counts, sizes, hot).T,
-        truth=_smoothed_truth(hot, firsts, sizes),
     )
 
 
-def _smoothed_truth(hot: OneHot, firsts: Sequence[int], sizes: Sequence[int]) -> Floats:
-    pool = hot.columns.mean(axis=1, keepdims=True)
-    shares = []
-    for first, n in zip(firsts, sizes, strict=True):
-        own = hot.columns[:, first : first + n].mean(axis=1, keepdims=True)
-        borrowed = _borrowed_share(n)
-        shares.append((1 - borrowed) * own + borrowed * pool)
-    return mean_pair_js_of_weights(shares, hot)[:, 0]
-
-
-def normal_interval(
-    estimate: ArrayLike, replicates: ArrayLike, truth: ArrayLike, *, level: float = 0.95
+def js_interval(
+    value: ArrayLike, floor: ArrayLike, js: Floats, floors: Floats, *, reach: float
 ) -> tuple[Floats, Floats]:
-    """Normal bootstrap interval, corrected for the bias that the bootstrap shows.
+    r"""Bootstrap interval of the JS of two populations, in bits.
 
-    ``estimate − (mean(replicates) − truth) ± z · sd(replicates)``.
+    From :math:`v - f - z\,sd(JS^* - f^*)` to
+    :math:`\frac{v - f}{1 - f} + z\,sd\left(\frac{JS^* - f^*}{1 - f^*}\right)`. With many values the excess
+    over the floor is too low where sides differ, for the floor is what sides of one population read; the
+    adjusted score is too high. What is true lies between, and so do both where there are few values.
 
-    replicates: Bootstrap replicates, shape (R, …); NaN ones are left out.
-    truth: What the replicates estimate, shape (…).
-    Returns: Lower and upper end. NaN where fewer than two replicates are defined.
+    value, floor: Divergence seen and its noise floor, shape (…).
+    js, floors: Those of resamples, shape (R, …); NaN ones are left out.
+    reach: How many standard deviations, such as the normal quantile.
+    Returns: Lower and upper end, not cut at 0 and 1. NaN without two resamples, or without room above the
+        floor.
     """
-    point = np.asarray(estimate, dtype=np.float64)
-    draws = np.asarray(replicates, dtype=np.float64)
+    seen, null = np.asarray(value, np.float64), np.asarray(floor, np.float64)
+    excess = js - floors
+    low = seen - null - reach * _sd(excess)
+    high = (seen - null) / _room(null) + reach * _sd(excess / _room(floors))
+    return np.where(np.isnan(high), np.nan, low), high
+
+
+def _room(floor: Floats) -> Floats:
+    return np.where(floor < 1.0 - _DEGENERATE, 1.0 - floor, np.nan)
+
+
+def _sd(draws: Floats) -> Floats:
+    """Standard deviation of the defined ones along the first axis; NaN where fewer than two are."""
     known = ~np.isnan(draws)
-    given = known.sum(axis=0)
-    some = given > 1
-    undefined = np.full(point.shape, np.nan)
-    mean = np.divide(np.where(known, draws, 0.0).sum(axis=0), given, out=undefined.copy(), where=some)
+    n = known.sum(axis=0)
+    mean = np.where(known, draws, 0.0).sum(axis=0) / np.maximum(n, 1)
     squares = np.where(known, (draws - mean) ** 2, 0.0).sum(axis=0)
-    sd = np.sqrt(np.divide(squares, given - 1, out=undefined, where=some))
-    centre = point - (mean - np.asarray(truth, dtype=np.float64))
-    half = normal_quantile(level) * sd
-    return np.asarray(centre - half), np.asarray(centre + half)
+    return np.asarray(np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1)), np.nan))
 
 
 def unanimous_js(n_p: float, n_q: float, *, level: float = 0.95) -> float:

@@ -79,30 +79,23 @@ class Clustered:
             scores.append(mean_pair_js_of_weights([tally(self.counts, m) for m in members], self.hot).T)
         return np.concatenate(scores), every
 
-    def resampled(self, *, n_resamples: int, seed: int = 0) -> tuple[Floats, Floats]:
-        """Divergence of each attribute when clusters are drawn again within their group.
+    def resampled(self, *, n_resamples: int, seed: int = 0) -> Floats:
+        """Divergence of each attribute when clusters are drawn again within their group, in bits.
 
         The bootstrap is smoothed: each drawn cluster of m is one of all groups' with probability 2/(m + 2).
         Without it, clusters that agree would never vary.
 
-        Returns js, truth: Shape (n_resamples, n_attributes); and that of the shares which are drawn from,
-            shape (n_attributes,).
+        Returns: Shape (n_resamples, n_attributes).
         """
-        drawn, true = [], []
+        drawn = []
         for g, m in enumerate(self.sizes):
             rng = np.random.default_rng([seed, 6, g, *self.sizes])
             own = np.flatnonzero(self.group == g)
             mixed = rng.integers(0, len(self.group), (n_resamples, m))
-            borrowed = _PSEUDO_CLUSTERS / (m + _PSEUDO_CLUSTERS)
-            kept = rng.random((n_resamples, m)) >= borrowed
+            kept = rng.random((n_resamples, m)) >= _PSEUDO_CLUSTERS / (m + _PSEUDO_CLUSTERS)
             mixed = np.where(kept, own[rng.integers(0, m, (n_resamples, m))], mixed)
             drawn.append(tally(self.counts, tally_draws(mixed, len(self.group))))
-            pool = self.counts.mean(axis=1, keepdims=True)
-            true.append((1 - borrowed) * self.counts[:, own].mean(axis=1, keepdims=True) + borrowed * pool)
-        return (
-            mean_pair_js_of_weights(drawn, self.hot).T,
-            mean_pair_js_of_weights(true, self.hot)[:, 0],
-        )
+        return mean_pair_js_of_weights(drawn, self.hot).T
 
 
 def ways(sizes: tuple[int, ...]) -> int:

@@ -14,7 +14,7 @@ from stereotrope.measure.divergence.coded import Codes, Ints
 from stereotrope.stats import (
     Clustered,
     greatest_js,
-    normal_interval,
+    js_interval,
     normal_quantile,
     pairwise_js,
     resampled_js,
@@ -96,8 +96,8 @@ def image_scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, A
         floor = _mean(null, axis=0) if how.distance else floor
     if how.n_bootstrap:
         drawn = resampled_js(codes, group, n_resamples=how.n_bootstrap, seed=how.seed)
-        scores, floors, truth = map(_led_by_mean, (how.score(drawn.js), drawn.floor, drawn.truth))
-        low, high = _interval(value, floor, scores, floors, truth, how)
+        scores, floors = _led_by_mean(how.score(drawn.js)), _led_by_mean(drawn.floor)
+        low, high = _interval(value, floor, scores, floors, normal_quantile(how.level), how)
         sizes = np.bincount(group).astype(np.float64)
         seen = _Seen(codes, group, floor_bits, sizes, how.level)
         low, high = _beyond(value, floor, low, high, p, seen, how)
@@ -116,14 +116,9 @@ def prompt_scores(codes: Codes, group: Ints, prompts: Ints, how: Resampling) -> 
     if how.n_permutations:
         p, least = chance_of_prompts(value, null, every=every)
     if how.n_bootstrap:
-        scores, truth = map(
-            _led_by_mean,
-            map(how.score, clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)),
-        )
-        low, high = _interval(value, floor, scores, floor, truth, how)
-        wider = float(stdtrit(clustered.freedom, 0.5 + how.level / 2)) / normal_quantile(how.level)
-        middle, half = (low + high) / 2, wider * (high - low) / 2
-        low, high = middle - half, middle + half
+        scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
+        reach = float(stdtrit(clustered.freedom, 0.5 + how.level / 2))
+        low, high = _interval(value, floor, scores, np.broadcast_to(floor, scores.shape), reach, how)
         sizes = _effective(np.bincount(group), clustered, floor, floor_bits)
         # The t bootstrap reaches far by itself: of what was not seen one end is to be held, not two.
         seen = _Seen(codes, group, floor_bits, sizes, how.level**2)
@@ -227,16 +222,14 @@ def _beyond(
 
 
 def _interval(
-    value: Floats, floor: Floats, scores: Floats, floors: Floats, truth: Floats, how: Resampling
+    value: Floats, floor: Floats, scores: Floats, floors: Floats, reach: float, how: Resampling
 ) -> tuple[Floats, Floats]:
-    """Of a divergence about the adjusted score, of a distance about that at this n."""
+    """Of a divergence, on a scale with true 0 at the floor; of a distance about that at this n."""
     if how.distance:
-        half = normal_quantile(how.level) * _sd(scores)
+        half = reach * _sd(scores)
         return value - half, value + half
     room = _room(floor, how)
-    adjusted = (scores - floors) / _room(floors, how)
-    ends = normal_interval((value - floor) / room, adjusted, truth, level=how.level)
-    low, high = (floor + room * end for end in ends)
+    low, high = (floor + room * end for end in js_interval(value, floor, scores, floors, reach=reach))
     return low, high
 
 
