@@ -71,6 +71,17 @@ def test_annotators_of_an_audit_are_compared_with_a_reference(study: Path) -> No
     assert run.estimates.filter(measure="agreement", definition="gwet_ac1").height == 1
 
 
+def test_labels_in_other_words_are_compared_as_they_are_read(study: Path) -> None:
+    file = study / "ben.csv"
+    file.write_text(file.read_text().replace(",female", ",F").replace(",male", ",M"), encoding="utf-8")
+    annotators = [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in ("anna", "ben")]
+    read = {"mapping": "ben", "values": {"gender": {"F": "female", "M": "male"}}, "name": "ben read"}
+    both = {"majority": ["anna", "ben read"], "attributes": ["gender"], "name": "most"}
+    run = audit(study, ["agreement"], annotators=[*annotators, read, both]).run(study / "run")
+    observed = run.estimates.filter(measure="agreement", definition="observed").row(0, named=True)
+    assert observed["value"] == pytest.approx(30 / 36)
+
+
 def test_values_in_order_have_an_alpha_of_their_own(study: Path) -> None:
     listed = [{"agreement": {"attribute": "gender", "ordinal": {"gender": ["male", "female"]}}}]
     rows = audit(study, listed).run(study / "run").estimates.filter(measure="agreement")

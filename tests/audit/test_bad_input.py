@@ -184,9 +184,15 @@ def test_a_calibration_needs_an_annotator_of_looks(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_agreement_needs_labels_that_a_file_cannot_give():
-    with pytest.raises(AuditFileError, match=r":9: measure 'agreement': needs 'reference'"):
+def test_agreement_needs_a_second_annotator():
+    with pytest.raises(AuditFileError, match=r":9: measure 'agreement': no attribute is labelled by another"):
         plan(DRAWN + "measures: [agreement]\n")
+
+
+@pytest.mark.parametrize("looks", ["0", "three", "null", "OPEN", "true", "2.5"])
+def test_looks_are_a_number_or_open(looks):
+    with pytest.raises(AuditFileError, match=r":9: looks must be open, or a whole number .*write looks: 3$"):
+        plan(DRAWN + f"looks: {looks}\n")
 
 
 def test_a_measure_that_pools_the_models_has_a_report(run_folder, drawn):

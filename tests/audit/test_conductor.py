@@ -329,11 +329,8 @@ def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_pa
     assert st.open(tmp_path / "broken").images.height == 9
     monkeypatch.undo()
     audit().run(tmp_path / "broken")
-    mended, whole = bytes_of(tmp_path / "broken"), bytes_of(finished)
-    # What was read in between was a look at the run.
-    assert mended.pop("findings") != whole.pop("findings")
-    assert mended == whole
-    assert st.open(tmp_path / "broken").findings["sentence"][0].startswith("Second look at this run: ")
+    # So few pictures could have told nothing: what was read in between was no look at the run.
+    assert bytes_of(tmp_path / "broken") == bytes_of(finished)
 
 
 @tables_only

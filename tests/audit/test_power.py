@@ -157,6 +157,14 @@ measures: [share_difference]
     assert alike.power(0.6) < alone.power(0.6) - 0.1
 
 
+def test_a_factor_may_have_any_name(few, tmp_path) -> None:
+    rows = ["text,condition,n_prompts", "a cup,plain,one", "a new cup,new,one"]
+    (tmp_path / "prompts.csv").write_text("\n".join(rows))
+    text = "prompts: prompts.csv\nbaseline: {condition: plain}\nimages_per_prompt: 10\n"
+    text += "generators: [calibrated]\nannotators: [colour]\nmeasures: [share_difference]\n"
+    assert Power(st.Audit.from_text(text, base=tmp_path).plan()).power(1.0) > 0.9
+
+
 def test_what_compares_nothing_is_refused() -> None:
     text = audit().replace(
         "annotators: [colour]", "annotators: [colour]\nmeasures: [{share: product_colour}]"

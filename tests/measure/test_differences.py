@@ -71,13 +71,17 @@ def test_a_summary_leads_and_says_what_would_have_been_found() -> None:
 
 
 def test_where_no_difference_could_have_been_found_it_is_said() -> None:
-    few = [replace(c, n=(3, 4)) for c in rows_of("made", [0.1, 1.0], [0.1, 0.1], ["a", "b"])]
+    few = [replace(c, n=(3, 3)) for c in rows_of("made", [0.1, 1.0], [0.1, 0.1], ["a", "b"])]
     assert differences_of(few).sentence() == (
-        "No difference could have been found in 2 comparisons: with 3 pictures a condition and 4 of what it "
-        "is compared with even a complete shift is not told from chance."
+        "No difference could have been found in 2 comparisons: with 3 pictures a condition even a complete "
+        "shift is not told from chance."
     )
     clustered = rows_of("made", [0.1, 1.0], [0.1, 0.1], ["a", "b"])
-    assert differences_of(clustered).sentence().endswith("the counts of none could be told from chance.")
+    assert (
+        differences_of(clustered)
+        .sentence()
+        .endswith("the counts of none could be told from chance, however they lay.")
+    )
 
 
 def test_intervals_of_what_is_told_are_widened_for_having_been_selected() -> None:
@@ -231,3 +235,12 @@ def test_what_is_planted_in_whole_audits_is_listed(planted: float, n: int, shift
     assert np.mean(false) <= 0.05 + 2 * np.std(false) / math.sqrt(len(false))
     assert np.mean(power) >= np.mean(fisher)
     assert planted < 0.1 or np.mean(power) >= 0.44
+
+
+def test_counts_that_could_not_differ_are_not_called_too_few_pictures() -> None:
+    """20 red against 20 red could have shown nothing, but 20 pictures can: 20 blue would have."""
+    labels = two_sided(20, 20, 20)
+    found = measure.findings(measure.share_difference(labels), labels)
+    assert found["sentence"][0].endswith(
+        "1 comparison: the counts of none could be told from chance, however they lay."
+    )

@@ -93,3 +93,11 @@ def test_words_count_as_they_were_written() -> None:
         ("as told", None, 25, 2),
         ("as written", "pink", 20, 1),
     ]
+
+
+def test_labels_that_are_missing_on_one_side_are_told_with_what_they_allow() -> None:
+    labels = looks({"red": (30, 30), "blue": (30, 0), "unclear": (0, 30)})
+    found = measure.findings(measure.share_difference(labels, within=("generator",)), labels)
+    (told,) = found.filter(list="difference")["sentence"].to_list()
+    assert "labels are missing, and with these it may be between" in told
+    assert told.endswith("; the labels that are missing could undo it.")

@@ -6,7 +6,7 @@ what was found and what to do.
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from stereotrope.inputs.options import Item, Options, Text, validated
 from stereotrope.inputs.yaml import Source
@@ -22,6 +22,12 @@ class ReportSpec(Options):
     figures: bool = Field(
         default=True, description="figures as files too; `stereotrope report RUN` draws them later"
     )
+
+
+def _planned(value: Any) -> Any:
+    if value != "open" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ValueError("must be open, or a whole number of looks from 1 on; write looks: 3")
+    return value
 
 
 class AuditSpec(DesignSpec):
@@ -42,7 +48,7 @@ class AuditSpec(DesignSpec):
     alike_within: float = Field(
         0.2, gt=0, lt=1, description="difference of shares within which a comparison is called alike"
     )
-    looks: Annotated[int, Field(ge=1)] | Literal["open"] = Field(
+    looks: Annotated[int | Literal["open"], BeforeValidator(_planned)] = Field(
         "open",
         description="how often findings of a run that grows are planned, each with its part of the error; "
         "open: any number, the first with most of it",

@@ -129,7 +129,7 @@ class Power:
     @property
     def most_prompts(self) -> int:
         """Prompts of the condition that has most."""
-        return int(self._conditions["n_prompts"].to_numpy().max())
+        return int(self._conditions["_prompts"].to_numpy().max())
 
     @cached_property
     def n_comparisons(self) -> int:
@@ -233,7 +233,7 @@ class Power:
         asked = self.plan.requests.select("prompt_id", pl.col("drawn_by").alias(GENERATOR)).unique()
         told = asked.join(self.plan.prompts, on="prompt_id")
         factors = [GENERATOR, *self.plan.factors]
-        return told.group_by(factors, maintain_order=True).agg(n_prompts=pl.len()).sort(factors)
+        return told.group_by(factors, maintain_order=True).agg(_prompts=pl.len()).sort(factors)
 
     @cached_property
     def _others(self) -> list[str]:
@@ -281,11 +281,11 @@ class Power:
             return pl.concat([whole, rows.filter(pl.col(factor) == reference)]).unique(maintain_order=True)
         if GENERATOR not in self._others:
             return everything
-        again = pl.Series("again", range(math.ceil(size / max(1, parts.height))), dtype=pl.String)
+        again = pl.Series("_again", range(math.ceil(size / max(1, parts.height))), dtype=pl.String)
         return (
             everything.join(again.to_frame(), how="cross")
-            .with_columns(pl.format("{} {}", GENERATOR, "again").alias(GENERATOR))
-            .drop("again")
+            .with_columns(pl.format("{} {}", GENERATOR, "_again").alias(GENERATOR))
+            .drop("_again")
         )
 
     def _simulated(self, shift: float, n: int) -> Simulated:
@@ -313,7 +313,7 @@ class Power:
         numbers = [(name, values) for name, values in self._values.items()]
         parts: list[np.ndarray] = []
         for row in conditions.iter_rows(named=True):
-            prompts = row["n_prompts"]
+            prompts = row["_prompts"]
             prompt = np.arange(n) * prompts // n
             for name, values in numbers:
                 key = (name, *(row[factor] for factor in same))
@@ -328,20 +328,20 @@ class Power:
                     drawn = math.sqrt(self.icc) * of_prompt + math.sqrt(1 - self.icc) * drawn
                 parts.append(np.searchsorted(special.ndtri(np.cumsum(share)[:-1].clip(0, 1)), drawn))
         each = len(numbers)
-        cells = conditions.with_row_index("condition").select(pl.all().repeat_by(each * n).explode())
+        cells = conditions.with_row_index("_condition").select(pl.all().repeat_by(each * n).explode())
         attribute = np.tile(np.repeat(np.arange(each), n), conditions.height)
         picture = np.tile(np.arange(n), each * conditions.height)
         offsets = np.cumsum([0, *(len(values) for _, values in numbers)])
         every = np.array([value for _, some in numbers for value in some])
         readers = {name: one.name for one in self.plan.annotators for name in one.attributes}
         return cells.with_columns(
-            image_id=pl.format("{}-{}", "condition", pl.Series(picture)),
-            prompt_id=pl.format("{}-{}", "condition", pl.Series(picture) * pl.col("n_prompts") // n),
+            image_id=pl.format("{}-{}", "_condition", pl.Series(picture)),
+            prompt_id=pl.format("{}-{}", "_condition", pl.Series(picture) * pl.col("_prompts") // n),
             attribute=pl.Series(np.array([name for name, _ in numbers])[attribute]),
             value=pl.Series(every[offsets[attribute] + np.concatenate(parts)]),
             excluded=pl.lit(None, pl.String),
             annotator=pl.Series([readers.get(name, "") for name, _ in numbers])[attribute],
-        ).drop("condition", "n_prompts")
+        ).drop("_condition", "_prompts")
 
     def _named(self, attribute: str) -> int:
         """How many values of an attribute, its first, measures name; 0 where they take all."""

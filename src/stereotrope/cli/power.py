@@ -43,7 +43,7 @@ def powers(power: Power, shift: float) -> dict[str, Any]:
         "chance": power.chance,
         "icc": power.icc,
         "alpha": power.alpha,
-        "level": power.level,
+        "level": round(power.level, 12),
         "alike_within": power.plan.spec.alike_within,
         "alike": power.at(0.0).alike,
         "found": found,
@@ -61,7 +61,7 @@ def print_power(power: Power, shift: float, settings: Settings, *, as_json: bool
     print_line(Text(terminal(power.plan.title), style="bold"), out)
     for line in (
         f"{of} of {count(power.n, 'picture')} a condition; false discovery rate {power.alpha:g} over all, of "
-        f"which the first look at the run has {power.level:g} (`looks`).",
+        f"which the first look at the run has {power.level:.2g} (`looks`).",
         "A shift is how much the share of one value grows; the others shrink in proportion.",
     ):
         print_line(safe(line), out)
@@ -93,5 +93,5 @@ def _row(one: dict[str, Any]) -> list[str]:
         _NONE if shift is None else f"{shift:.2f}",
         f"{one['power']:.0%}",
         "more than 5000" if n is None else str(n),
-        "not known" if cost is None else "–".join(dict.fromkeys(map(dollars, cost))),
+        "not known, add `price:`" if cost is None else "–".join(dict.fromkeys(map(dollars, cost))),
     ]

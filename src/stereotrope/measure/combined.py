@@ -113,6 +113,9 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
             if distinct < SMALL_N:
                 what = "distinct picture" if distinct < len(pictures) else "picture"
                 return f"it rests on {distinct} {what}{'s' * (distinct != 1)}"
+        bounds = evidence.bounds(c) if c.p is not None else None
+        if bounds is not None and bounds[0] <= 0 <= bounds[1]:
+            return "the labels that are missing could undo it"
         sizes = [n for _, n in evidence.counted(c, c.category or "") if n]
         return next((f"it rests on {n} picture{'s' * (n != 1)}" for n in sizes if n < SMALL_N), None)
 

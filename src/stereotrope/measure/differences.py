@@ -173,8 +173,8 @@ class Differences:
             few = self._of_pictures()
             why = (
                 f"with {few} even a complete shift is not told from chance"
-                if few
-                else "among so many, the counts of none could be told from chance"
+                if few and math.isnan(self._least())
+                else "the counts of none could be told from chance, however they lay"
             )
             new = "new " if self.kept else ""
             return f"No {new}difference could have been found in {times}: {why}.{self._kept()}"
@@ -183,7 +183,7 @@ class Differences:
             told = f"No difference beyond chance in {times}"
         else:
             verb = "differs" if found == 1 else "differ"
-            told = f"{found} of {times} {verb} beyond chance (false discovery rate {self.alpha:g} over all)"
+            told = f"{found} of {times} {verb} beyond chance (false discovery rate {self.alpha:.2g} over all)"
         return f"{told}{self._found_from()}.{self._kept()}{self._alike()}"
 
     def _kept(self) -> str:
@@ -216,13 +216,17 @@ class Differences:
         pictures = f"{n} picture{'s' * (n != 1)} a condition"
         return pictures if n == m else f"{pictures} and {m} of what it is compared with"
 
+    def _least(self) -> float:
+        """The least shift that this many pictures show four times in five."""
+        n, m = (median_low(side) for side in zip(*self.sizes, strict=True))
+        level = self.alpha * max(1, len(self.found)) / max(1, self.n_reachable)
+        return smallest_shift(n, m, alpha=level, power=_POWER)
+
     def _found_from(self) -> str:
         """From which shift on this many pictures show one, where images are the units."""
         if not self.sizes:
             return ""
-        n, m = (median_low(side) for side in zip(*self.sizes, strict=True))
-        level = self.alpha * max(1, len(self.found)) / self.n_reachable
-        least = smallest_shift(n, m, alpha=level, power=_POWER)
+        least = self._least()
         if math.isnan(least):
             what = "not even a complete shift would have been found four times in five"
         elif self.found:
@@ -276,7 +280,7 @@ def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: Size | None
     p, least = _of_place(by.values())
     every = [one for some in by.values() for one in some]
     key = key_of(place, evidence, words=every[0].wording is not None)
-    return Tested(every[0], p, least, next((c.n for c in every if c.n), None), widest, key)
+    return Tested(every[0], p, least, max((c.n for c in every if c.n), key=min, default=None), widest, key)
 
 
 def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, Size]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.cells import PAIR, Cell, Peers
+from stereotrope.measure.cells import PAIR, Cell, Peers, bound_columns
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording, span
 from stereotrope.measure.units import claim_of
@@ -187,6 +187,7 @@ class FindingEvidence:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
         self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
         self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
+        self._missing: dict[str, dict[_Levels, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         self._counted: dict[str, Mapping[_Levels, Cell]] = {}
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
         asked = labels.select("image_id", "prompt_id") if "prompt_id" in labels.columns else None
@@ -197,6 +198,8 @@ class FindingEvidence:
             if excluded is None and value is not None:
                 here = self._values[attribute].setdefault(condition, {})
                 here.setdefault(str(value), []).append(image)
+            elif excluded is not None:
+                self._missing[attribute][condition][excluded] += 1
             if excluded != PICTURE_EXCLUDED:
                 self._requests[condition][image] = excluded == PICTURE_REFUSED
 
@@ -248,6 +251,18 @@ class FindingEvidence:
         return (
             self._cells(attribute)[here[0]] if len(here) == 1 else self.cell_of(self.values(attribute, scope))
         )
+
+    def bounds(
+        self, attribute: str, scopes: Sequence[Mapping[str, str] | None], value: str
+    ) -> dict[str, float]:
+        """What a difference of shares may be where labels are missing; none where few are."""
+        cells = []
+        for scope in scopes:
+            missing = sum(
+                (self._missing[attribute][one] for one in self._fitting(attribute, scope)), Counter()
+            )
+            cells.append(replace(self.cell_of(self.values(attribute, scope)), excluded=missing))
+        return bound_columns(value, *cells)
 
     def cell_of(self, values: Mapping[str, Sequence[str]]) -> Cell:
         """Images by value, counted by prompt."""
@@ -427,6 +442,14 @@ class RunEvidence:
     def difference(self, c: Candidate, value: str, level: float) -> tuple[float, float, float] | None:
         """That of one value."""
         return self.differences([(c, value)], level)[0]
+
+    def bounds(self, c: Candidate) -> tuple[float, float] | None:
+        """What the difference of a candidate may be if labels that are missing count; None where few are."""
+        if c.wording is None or c.attribute is None or c.category is None or c.sentence:
+            return None
+        scopes = c.scope, c.wording.reference_scope(c.scope)
+        told = self.pictures.bounds(c.attribute, scopes, c.category)
+        return (told["bound_low"], told["bound_high"]) if told else None
 
     def ends(self, c: Candidate, value: str) -> tuple[str, str]:
         """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""

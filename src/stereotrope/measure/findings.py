@@ -20,13 +20,14 @@ from stereotrope.measure.instrument_warnings import unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.robustness import Robustness
 from stereotrope.measure.sentences import q_text, span, two_decimals
-from stereotrope.measure.tidy import reason_given, to_polars
+from stereotrope.measure.tidy import as_text, reason_given, to_polars
 from stereotrope.tables import (
     COMPARISONS,
     ESTIMATES,
     FINDINGS,
     IMAGES,
     LABELS,
+    NOT_VALUES,
     ROBUSTNESS,
     Column,
     plain_scores,
@@ -72,7 +73,11 @@ class RunFindings:
         needs = ("measure", "attribute", "value", "contrast")
         table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
         tidy = to_polars(labels, needs=("image_id", "attribute", "value"))
-        tidy = tidy.with_columns(excluded=reason_given(tidy))
+        value = as_text(tidy, "value")
+        uncounted = (
+            pl.when(value.is_null()).then(pl.lit("missing")).when(value.is_in(list(NOT_VALUES))).then(value)
+        )
+        tidy = tidy.with_columns(excluded=pl.coalesce(reason_given(tidy), uncounted))
         finders = sorted(FINDERS.values(), key=lambda f: (f.place, f.name))
         evidence = RunEvidence(
             table,
@@ -271,6 +276,9 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
         before = ", at an earlier look" if place_of(c, evidence) in differences.kept else ""
         size = f"{c.size} {two_decimals(value)}{span(low, high)} ({q_text(c.q)}{before})"
         sentence = f"{sentence.removesuffix('.')}; {size}"
+        if (bounds := evidence.bounds(c)) is not None:
+            ends = " and ".join(map(two_decimals, bounds))
+            sentence += f"; labels are missing, and with these it may be between {ends}"
     shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
     further = [f"{len(left)} more annotators"] if left else []
     return {

@@ -114,3 +114,13 @@ def test_other_words_of_people_give_no_share_of_0() -> None:
     assert found["value"].null_count() == found.height
     told = "people and the annotator have no value in common (people F, M, the annotator female, male)"
     assert found["undefined"][0].startswith(told)
+
+
+def test_people_who_saw_one_kind_of_pictures_only_are_flagged() -> None:
+    said = ["x"] * 60 + ["y"] * 60
+    labels = pl.DataFrame({"image_id": [str(i) for i in range(120)], "attribute": "a", "value": said})
+    labels = labels.with_columns(generator=pl.lit("m"))
+    one_kind, at_random = labels.head(30), labels.gather_every(4)
+    for people, unlike in ((one_kind, True), (at_random, False)):
+        row = ppi_share(labels, people, "a", value="x").row(0, named=True)
+        assert ("sample_unlike" in (row["flags"] or "")) is unlike

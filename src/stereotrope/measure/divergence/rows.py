@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
 from stereotrope.measure.divergence.coded import CodedLabels, Ints
-from stereotrope.measure.divergence.uncertainty import Resampling, image_scores, prompt_scores
+from stereotrope.measure.divergence.uncertainty import (
+    Resampling,
+    image_scores,
+    prompt_scores,
+    unlike_prompts,
+)
 from stereotrope.measure.units import Claim, units_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -47,7 +52,10 @@ def compare_groups(coded: CodedLabels, comparison: Comparison, how: Resampling) 
         pooled, group = _pool(coded, groups, columns[defined])
         codes = coded.codes[np.ix_(pooled, columns[defined])]
         if claim.clustered:
-            numbers = prompt_scores(codes, group, coded.prompts[pooled].astype(np.int64), how)
+            prompts = coded.prompts[pooled].astype(np.int64)
+            numbers = prompt_scores(codes, group, prompts, how)
+            for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):
+                row["flags"]["unlike_prompts"] = bool(apart)
         else:
             numbers = image_scores(codes, group, how)
         for row, found in zip(scored, numbers, strict=True):

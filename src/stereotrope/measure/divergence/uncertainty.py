@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from stereotrope.errors import UsageError
@@ -25,6 +26,8 @@ from stereotrope.stats.arrays import Floats
 
 _DEGENERATE = 1e-12
 _LN2 = float(np.log(2.0))
+_ALIKE = 1.25
+"""How many times as many images a prompt of one side may have as one of another, on average."""
 _FLOOR_SHUFFLES = 2_000
 """Shuffles of prompts for the floor where none are asked for p."""
 
@@ -105,7 +108,11 @@ def image_scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, A
 
 
 def prompt_scores(codes: Codes, group: Ints, prompts: Ints, how: Resampling) -> list[dict[str, Any]]:
-    """Numbers of the mean over attributes, then of each attribute; whole prompts are the units."""
+    """Numbers of the mean over attributes, then of each attribute; whole prompts are the units.
+
+    Prompts can be exchanged where they have about as many images on each side: shuffled, those with few
+    images give too little chance to the side that has them all. Elsewhere a score has its value alone.
+    """
     js, floor_bits = pairwise_js(codes, group)
     value, clustered = _led_by_mean(how.score(js)), Clustered.of(codes, group, prompts)
     shuffled, every = clustered.shuffled(n_shuffles=how.n_permutations or _FLOOR_SHUFFLES, seed=how.seed)
@@ -123,7 +130,21 @@ def prompt_scores(codes: Codes, group: Ints, prompts: Ints, how: Resampling) -> 
         # The t bootstrap reaches far by itself: of what was not seen one end is to be held, not two.
         seen = _Seen(codes, group, floor_bits, sizes, how.level**2)
         low, high = _beyond(value, floor, low, high, p, seen, how)
+    apart = unlike_prompts(codes, group, prompts)
+    floor, p, least, sd, low, high = (np.where(apart, np.nan, x) for x in (floor, p, least, sd, low, high))
     return _numbers(value, floor, p, least, sd, low, high, how)
+
+
+def unlike_prompts(codes: Codes, group: Ints, prompts: Ints) -> NDArray[np.bool_]:
+    """Whether prompts of the groups have unlike numbers of usable images: of any attribute, then of each."""
+    apart = []
+    for column in codes.T:
+        usable = column >= 0
+        images = np.bincount(group[usable])
+        pairs = np.unique(np.stack([group[usable], prompts[usable]]), axis=1)[0]
+        each = images[images > 0] / np.bincount(pairs)[images > 0]
+        apart.append(bool(each.size and each.max() > _ALIKE * each.min()))
+    return np.array([any(apart), *apart])
 
 
 def _effective(images: Ints, clustered: Clustered, floor: Floats, floor_bits: Floats) -> Floats:

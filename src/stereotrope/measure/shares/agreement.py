@@ -134,7 +134,7 @@ def _called(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, c
                 f"reference and raters must be names of annotators, found {shorten(name)}; {hint}"
             )
     # What says the labels of others in other words agrees with these by what it is.
-    raters = given.get("raters") or [one.name for one in setting.annotators if not one.reads]
+    raters = given.get("raters") or _raters(setting.annotators)
     if not setting.discovers:
         _require_two(reference, raters, setting)
     given = {**given, "by": given.get("by") or ["attribute"], "raters": raters}
@@ -152,6 +152,22 @@ def _require_two(reference: str | None, raters: Sequence[str], setting: MeasureS
             f"no attribute is labelled by another annotator{beside}; add one that labels it too, for example "
             "`{labels: human.csv, name: rater-1}`"
         )
+
+
+def _raters(annotators: Sequence[Any]) -> list[str]:
+    """Those that look themselves; what reads all labels of one of them in other words stands for it."""
+    known = {one.name: one for one in annotators}
+    standing: dict[str, str] = {}
+    for one in annotators:
+        source = one
+        for _ in annotators:
+            read = known.get(source.reads[0]) if len(source.reads) == 1 else None
+            if read is None or not set(read.attributes) <= set(source.attributes):
+                break
+            source = read
+        if not source.reads and (source is one or standing.get(source.name, source.name) == source.name):
+            standing[source.name] = one.name
+    return [one.name for one in annotators if one.name in standing.values()]
 
 
 @register(

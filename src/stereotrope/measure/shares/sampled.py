@@ -16,9 +16,11 @@ from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.shares.agreement import other_look
 from stereotrope.measure.tidy import as_text, read_labels, reason_given, to_polars
 from stereotrope.measure.units import Claim, prompt_codes
-from stereotrope.stats import PoweredShare, prediction_powered_share
+from stereotrope.stats import PoweredShare, greatest_shift, prediction_powered_share
 
 _NOT_IN_OF = "not in of: "
+_UNLIKE = 0.01
+"""p below which the pictures that people labelled are no random part of all."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,17 @@ class SampledCell:
     def n_labelled(self) -> int:
         """How many these are."""
         return int(self.by_people.sum())
+
+    @cached_property
+    def sample_is_unlike(self) -> bool:
+        """Whether the annotator said other values of the pictures that people labelled than of the rest."""
+        values = self.pictures["value"].drop_nulls().unique().sort().to_list()
+        said = self.pictures["value"].to_numpy()
+        counts = [
+            [int(((said == v) & side).sum()) for v in values] for side in (self.by_people, ~self.by_people)
+        ]
+        p = greatest_shift(counts[0], counts[1])[0] if values else np.array([np.nan])
+        return bool(p[0] < _UNLIKE)
 
     def powered(self, categories: Sequence[str], claim: Claim, level: float) -> PoweredShare:
         """The shares of values, shape ``(K,)``."""
