@@ -66,6 +66,25 @@ def test_without_a_reference_there_are_no_such_rows(study: Path) -> None:
     assert not run.estimates["measure"].str.starts_with("ppi").any()
 
 
+def test_a_reference_without_a_usable_label_leaves_rows_that_say_so(study: Path) -> None:
+    file = study / "people.csv"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    unclear = [line.rpartition(",")[0] + ",unclear" for line in lines[1:]]
+    file.write_text("\n".join([lines[0], *unclear]) + "\n", encoding="utf-8")
+    rows = audit(study).run(study / "run").estimates.filter(measure="ppi_share")
+    assert rows.height
+    assert rows["value"].is_null().all()
+    assert rows["undefined"].is_not_null().all()
+
+
+def test_those_whose_majority_is_the_reference_are_not_put_right_by_it(study: Path) -> None:
+    entries = [{"labels": f"{n}.csv", "name": n, "attributes": ["gender"]} for n in ("judge", "people")]
+    again = {"mapping": "people", "values": {"gender": {"male": "male"}}, "name": "read"}
+    most = {"majority": ["people", "read"], "attributes": ["gender"], "name": "most", "reference": True}
+    rows = audit(study, *entries, again, most).run(study / "run").estimates
+    assert set(rows.filter(measure="ppi_share")["annotator"]) == {"judge"}
+
+
 @pytest.mark.parametrize(
     ("second", "told"),
     [

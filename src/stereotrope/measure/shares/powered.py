@@ -27,7 +27,11 @@ _CLOSED = {
 
 
 def _beside(call: MeasureCall | None, tables: RunTables, name: str) -> Iterator[tuple[Any, Any, list[str]]]:
-    """Labels of each annotator, those of the reference, and the attributes that both label."""
+    """Labels of each annotator, those of the reference, and the attributes that both label.
+
+    What the reference was made from is not put right by it, nor an attribute of which it labelled every
+    picture.
+    """
     if call is None or call.name != name:
         return
     asked = as_names(call.arguments.get("attribute"), what="attribute")
@@ -36,14 +40,29 @@ def _beside(call: MeasureCall | None, tables: RunTables, name: str) -> Iterator[
     for reference in tables.references:
         people = looks.filter(annotator=reference)
         right = people.filter(usable)
+        behind = {*tables.references, *_sources(reference, tables.labels)}
         for annotator in looks["annotator"].unique(maintain_order=True):
-            if annotator in tables.references:
+            if annotator in behind:
                 continue
             labels = looks.filter(annotator=annotator)
-            both = labels.filter(usable).join(right, on=["image_id", "attribute"], how="semi")
             alone = labels.filter(usable).join(right, on=["image_id", "attribute"], how="anti")
-            if known := sorted(set(both["attribute"]) & set(alone["attribute"])):
+            if known := sorted(set(people["attribute"]) & set(alone["attribute"])):
                 yield labels, people, known
+
+
+def _sources(annotator: str, labels: pl.DataFrame) -> set[str]:
+    """Annotators whose labels those of another are derived from."""
+    told = labels.select("annotator", "derived_from").drop_nulls().unique()
+    derived = {
+        name: source.split(", ") for name, source in told.sort("annotator", "derived_from").iter_rows()
+    }
+    found: set[str] = set()
+    waiting = [annotator]
+    while waiting:
+        new = [name for name in derived.get(waiting.pop(), ()) if name not in found]
+        found.update(new)
+        waiting += new
+    return found
 
 
 def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
