@@ -38,7 +38,7 @@ def audit(n: int = 20, objects: int = 8, groups: int = 9) -> str:
 @pytest.fixture
 def few(monkeypatch) -> None:
     """Few comparisons are made up: what is told is rougher, and told sooner."""
-    monkeypatch.setattr("stereotrope.audit.power._PLACES", 100)
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 80)
 
 
 def power_of(text: str, **options) -> Power:
@@ -177,7 +177,8 @@ def test_what_compares_nothing_is_refused() -> None:
         power_of(audit(), chance=1.2)
 
 
-def test_the_command_says_it_in_words_and_for_scripts(tmp_path, few) -> None:
+def test_the_command_says_it_in_words_and_for_scripts(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 24)
     file = tmp_path / "audit.yaml"
     file.write_text(audit(20, objects=2, groups=2), encoding="utf-8")
     words = CliRunner().invoke(app, ["power", str(file), "--shift", "0.6"])
