@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from stereotrope.audit.work import Missing
 from stereotrope.errors import AuditFileError
 from stereotrope.measure.differences import differing
 from stereotrope.run import Ledger, Run, RunFolder
-from stereotrope.run.looks import LOOKS, looks_in
+from stereotrope.run.looks import LOOKS, looks_in, record_look
 
 AUDIT = """\
 suite: objects
@@ -68,7 +69,7 @@ def differences(run: Run) -> set[tuple[str, str]]:
 def test_the_same_pictures_measured_again_are_one_look(run: Path) -> None:
     before = st.open(run)
     assert alphas(before) == pytest.approx([0.04])
-    assert before.info["looks"] == [{"look": 1, "pictures": 72, "alpha": 0.04, "told": 5}]
+    assert before.info["looks"] == [{"look": 1, "pictures": 72, "planned": "open", "alpha": 0.04, "told": 5}]
     assert "false discovery rate 0.04 over all" in before.findings["sentence"][0]
     findings = (run / "findings.parquet").read_bytes()
     carried_out(run)
@@ -108,6 +109,46 @@ def test_planned_looks_share_the_error_and_a_further_one_tells_nothing_new(tmp_p
     opened = carried_out(tmp_path / "run", n=12)
     assert opened.findings["sentence"][0].startswith("The looks before this one have spent the whole error")
     assert differences(opened) == differences(run)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shares", "lead", "told"),
+    [
+        (["open"], 5, [0.04, 0.0025], "Second of 5", "`looks: open` up to look 1, `looks: 5` since then. What is "
+         "spent stays spent, 0.04 of 0.05; 4 more share the other 0.01."),
+        ([5, 5], 3, [0.01, 0.01, 0.03], "Third of 3", "0.02 of 0.05; one more is given the other 0.03."),
+        ([5, 5], 2, [0.01, 0.01, 0.03], "Third look", "0.02 of 0.05; one more is given the other 0.03."),
+        ([2], "open", [0.025, 0.02], "Second look", "0.025 of 0.05; the looks since then share the other 0.025."),
+        ([2, 2], 5, [0.025, 0.025, 0.0], "Third of 5", "0.05 of 0.05; nothing is left."),
+        ([5, 3], 5, [0.01, 0.02, 0.02 / 3], "Third of 5", "`looks: 3` up to look 2, `looks: 5` since then. What "
+         "is spent stays spent, 0.03 of 0.05; 3 more share the other 0.02."),
+        ([None, 2], 2, [0.025, 0.025, 0.0], "Third look", None),
+    ],
+)  # fmt: skip
+def test_a_changed_plan_shares_what_is_left_and_says_so(
+    run: Path, tmp_path, before, after, shares, lead, told
+):
+    images, labels = st.open(run).images, st.open(run).labels
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for at, plan in enumerate([*before, after], start=1):
+            number = 2 if plan is None else None if plan == "open" else plan
+            made = look_at_run(ledger, images.head(10 * at), labels, [], planned=number)
+            # None stands for a look of a version that did not record the plan.
+            record_look(ledger, replace(made.recorded, planned=plan))
+        assert [one.alpha for one in looks_in(ledger)] == pytest.approx(shares)
+        assert made.look.lead.startswith(lead)
+        assert made.look.changed.endswith(told) if told else made.look.changed == ""
+
+
+def test_a_plan_that_changes_after_a_look_counts_from_the_next_on(tmp_path: Path) -> None:
+    first = carried_out(tmp_path / "run", n=8, more="looks: 2\n").findings["sentence"][0]
+    again = carried_out(tmp_path / "run", n=8, more="looks: 5\n")
+    said = "`looks: 5` came after this look (`looks: 2`) and counts from the next on."
+    assert again.findings["sentence"][0] == f"{first} {said}"
+    assert again.looks["planned"].to_list() == ["2"]
+    grown = carried_out(tmp_path / "run", n=10, more="looks: 5\n")
+    assert alphas(grown) == pytest.approx([0.025, 0.025 / 4])
+    assert "4 more share the other 0.025." in grown.findings["sentence"][0]
 
 
 def test_looks_must_be_a_number_or_open() -> None:

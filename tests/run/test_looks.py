@@ -37,7 +37,8 @@ def test_looks_stand_in_the_order_in_which_they_were_made_first(tmp_path: Path) 
     with Ledger(tmp_path / "ledger.db") as ledger:
         assert [one.identity for one in looks_in(ledger)] == names
         assert all(one.time.endswith("UTC") for one in looks_in(ledger))
-        assert looks_told(ledger)[11] == {"look": 12, "pictures": 12, "alpha": pytest.approx(0.04), "told": 1}
+        last = {"look": 12, "pictures": 12, "planned": None, "alpha": pytest.approx(0.04), "told": 1}
+        assert looks_told(ledger)[11] == last
 
 
 def test_a_look_is_recorded_beside_one_that_damage_took(tmp_path: Path) -> None:

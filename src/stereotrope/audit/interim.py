@@ -15,6 +15,8 @@ from stereotrope.stats import look_alpha
 
 ALPHA = 0.05
 """False discovery rate of all differences that a run tells, over all looks at it."""
+OPEN = "open"
+"""Plan of any number of looks."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ def look_at_run(
     that had labelled a part. A look at a run that was cut short is given less
     (:func:`stereotrope.stats.look_alpha`).
 
+    What is spent stays spent: a plan that was changed between two looks begins anew with the error that those
+    before left over, and of the number now planned the looks that are left share it.
+
     missing: What the run could not do.
     planned: Looks planned; None for any number.
     """
@@ -63,13 +68,42 @@ def look_at_run(
     for one in known:
         if one is not same:
             told = {**one.told, **told}
+    asked = planned or OPEN
+    plan = asked if same is None else same.planned or asked
+    since = _since(known[:at], plan)
+    total = ALPHA - sum(one.alpha for one in known[:since])
+    number = None if plan == OPEN else max(1, int(plan) - since)
     if same is None:
-        spent = sum(one.alpha for one in known)
-        complete = _complete(images, missing)
-        same = RecordedLook(
-            identity, pictures, look_alpha(spent, planned=planned, alpha=ALPHA, complete=complete)
-        )
-    return RunLook(InterimLook(at + 1, planned, told), same)
+        spent = sum(one.alpha for one in known[since:])
+        alpha = look_alpha(spent, planned=number, alpha=total, complete=_complete(images, missing))
+        same = RecordedLook(identity, pictures, alpha, planned=plan)
+    said = [_changed(known[since - 1].planned, plan, since, number, total)] if since else []
+    if plan != asked:
+        said.append(f"`looks: {asked}` came after this look (`looks: {plan}`) and counts from the next on.")
+    planned = None if plan == OPEN else int(plan)
+    return RunLook(InterimLook(at + 1, planned, told, " ".join(said)), same)
+
+
+def _since(before: Sequence[RecordedLook], plan: int | str) -> int:
+    """How many looks were made before the plan was what it is; one that recorded none was of the same."""
+    others = [at for at, one in enumerate(before, start=1) if one.planned not in (plan, None)]
+    return max(others, default=0)
+
+
+def _changed(was: int | str | None, plan: int | str, before: int, number: int | None, left: float) -> str:
+    """What a plan was, what it is, and what is left for it to share."""
+    if round(left, 9) <= 0:
+        rest = "nothing is left"
+    elif number is None:
+        rest = f"the looks since then share the other {left:.2g}"
+    elif number == 1:
+        rest = f"one more is given the other {left:.2g}"
+    else:
+        rest = f"{number} more share the other {left:.2g}"
+    return (
+        f"The plan was changed: `looks: {was}` up to look {before}, `looks: {plan}` since then. What is spent stays "
+        f"spent, {ALPHA - left:.2g} of {ALPHA:g}; {rest}."
+    )
 
 
 def _identity(images: pl.DataFrame, labels: pl.DataFrame) -> tuple[str, int]:

@@ -226,7 +226,7 @@ def _ranked(candidates: Sequence[Candidate], order: Mapping[str, int]) -> list[C
 def _summary(differences: Differences) -> dict[str, Any]:
     """The row that says what was tested."""
     identity = hashlib.sha256(b"summary").hexdigest()[:12]
-    sentence = differences.sentence()
+    sentence = " ".join(filter(None, [differences.sentence(), differences.look.changed]))
     return {"finding_id": identity, "list": "summary", "kind": "summary", "scope": "{}", "sentence": sentence}
 
 

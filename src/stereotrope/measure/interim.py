@@ -19,11 +19,13 @@ class InterimLook:
     number: 1 for the first.
     planned: How many were planned beforehand; None for any number.
     told: What looks before told: key of the place (:func:`place_key`) → q with which they did.
+    changed: Sentence on a plan that was changed between looks; empty where it was not.
     """
 
     number: int = 1
     planned: int | None = None
     told: Mapping[str, float] = field(default_factory=dict)
+    changed: str = ""
 
     @property
     def lead(self) -> str:
@@ -38,7 +40,8 @@ class InterimLook:
     @property
     def exhausted(self) -> str:
         """What is said where the looks before have spent the whole error."""
-        before = "looks before this one" if self.planned is None else f"{self.planned} planned looks"
+        over = self.planned is not None and self.number > self.planned and not self.changed
+        before = f"{self.planned} planned looks" if over else "looks before this one"
         return (
             f"The {before} have spent the whole error of this run, so this one tells no new difference, and "
             "intervals have no error left. What was told stays. To test what is new, run the audit with "

@@ -20,6 +20,7 @@ class RecordedLook:
     alpha: Error that the look was given.
     told: Key of each place that it told → q.
     time: When it was first made.
+    planned: How many looks the audit file planned then, or ``open``; None where that was not recorded.
     """
 
     identity: str
@@ -27,6 +28,7 @@ class RecordedLook:
     alpha: float
     told: Mapping[str, float] = field(default_factory=dict)
     time: str = ""
+    planned: int | str | None = None
 
 
 def looks_in(ledger: Ledger) -> list[RecordedLook]:
@@ -55,6 +57,12 @@ def record_look(ledger: Ledger, look: RecordedLook) -> None:
 def looks_told(ledger: Ledger) -> list[dict[str, Any]]:
     """What ``run.json`` says of the looks: no clock."""
     return [
-        {"look": number, "pictures": one.pictures, "alpha": round(one.alpha, 9), "told": len(one.told)}
+        {
+            "look": number,
+            "pictures": one.pictures,
+            "planned": one.planned,
+            "alpha": round(one.alpha, 9),
+            "told": len(one.told),
+        }
         for number, one in enumerate(looks_in(ledger), start=1)
     ]

@@ -130,7 +130,7 @@ class Run:
 
     @functools.cached_property
     def looks(self) -> pl.DataFrame:
-        """One row a look at the run as it grew: ``look, pictures, alpha, told`` (differences), ``time``.
+        """One row a look at the run as it grew: ``look, pictures, planned, alpha, told`` (differences), ``time``.
 
         Empty where none was made, or by a version that recorded none.
         """
@@ -139,7 +139,10 @@ class Run:
         if file.is_file():
             with Ledger(file, readonly=True) as ledger:
                 told = enumerate(looks_in(ledger), start=1)
-                rows = [(number, o.pictures, o.alpha, len(o.told), o.time) for number, o in told]
+                rows = [
+                    (number, o.pictures, o.planned and str(o.planned), o.alpha, len(o.told), o.time)
+                    for number, o in told
+                ]
         return pl.DataFrame(rows, schema=_LOOKS, orient="row")
 
     @functools.cached_property
@@ -302,6 +305,7 @@ _SPENDING = {
 }
 _LOOKS = {
     **dict.fromkeys(("look", "pictures"), pl.Int64),
+    "planned": pl.String,
     "alpha": pl.Float64,
     "told": pl.Int64,
     "time": pl.String,
