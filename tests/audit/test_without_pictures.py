@@ -15,9 +15,12 @@ import pytest
 import stereotrope as st
 import stereotrope.report
 from stereotrope.audit import Audit
+from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, StereotropeError, UsageError
 from stereotrope.generate import FolderGenerator, LabelledGenerator, create, image_requests
+from stereotrope.run import Ledger
+from stereotrope.run.looks import looks_in
 
 FEW = {"permutations": 99, "resamples": 100}
 DESIGN = {"name_from": "model", "factors": ["occupation", "condition"]}
@@ -126,6 +129,15 @@ def test_the_report_says_that_no_picture_is_at_hand_and_shows_none(run: st.Run) 
     assert {row[missing["columns"].index("refused")] for row in missing["rows"]} == {"–"}
     table = pl.read_csv(run.path / "report" / "tables" / "missing.csv")
     assert table["refused"].null_count() == table.height > 0
+
+
+def test_a_look_at_labels_alone_counts_the_pictures_that_were_labelled(run: st.Run) -> None:
+    assert run.looks["pictures"].to_list() == [300]
+    with Ledger(run.path / "ledger.db", readonly=True) as ledger:
+        (known,) = looks_in(ledger)
+        more = pl.concat([run.labels, run.labels.head(5).with_columns(annotator=pl.lit("rater"))])
+        again = look_at_run(ledger, run.images, more, [], planned=None).recorded
+    assert (again.pictures, again.identity == known.identity) == (300, False)
 
 
 def test_an_absent_picture_says_so_when_it_is_asked_for(run: st.Run) -> None:

@@ -101,20 +101,21 @@ def _changed(was: int | str | None, plan: int | str, before: int, number: int | 
     else:
         rest = f"{number} more share the other {left:.2g}"
     return (
-        f"The plan was changed: `looks: {was}` up to look {before}, `looks: {plan}` since then. What is spent stays "
-        f"spent, {ALPHA - left:.2g} of {ALPHA:g}; {rest}."
+        f"The plan was changed: `looks: {was}` up to look {before}, `looks: {plan}` since then. What is spent "
+        f"stays spent, {ALPHA - left:.2g} of {ALPHA:g}; {rest}."
     )
 
 
 def _identity(images: pl.DataFrame, labels: pl.DataFrame) -> tuple[str, int]:
-    """A hash of what is looked at, and how many pictures that are."""
+    """A hash of what is looked at, and how many pictures that are, one not at hand if labelled."""
     counted = images.filter(pl.col("status") != "excluded").sort("image_id")
     lines = [
         f"{i} {status} {digest or ''}"
         for i, status, digest in counted.select("image_id", "status", "sha256").iter_rows()
     ]
-    usable = counted.filter(pl.col("status") == "ok").select("image_id")
     own = labels.filter(pl.col("subject_kind") == "image", pl.col("derived_from").is_null())
+    status, labelled = pl.col("status"), pl.col("image_id").is_in(own["subject_id"].implode())
+    usable = counted.filter((status == "ok") | (status == "absent") & labelled).select("image_id")
     for (name,), part in own.sort("annotator").group_by("annotator", maintain_order=True):
         lacking = usable.join(part, left_on="image_id", right_on="subject_id", how="anti")
         lines += [f"{name} {image}" for image in lacking["image_id"]]

@@ -16,7 +16,7 @@ class RecordedLook:
     """One look at a run: findings of a set of pictures.
 
     identity: Hash of what was looked at.
-    pictures: How many there were.
+    pictures: How many there were, those that are not at hand counted where they were labelled.
     alpha: Error that the look was given.
     told: Key of each place that it told → q.
     time: When it was first made.

@@ -130,7 +130,7 @@ class Run:
 
     @functools.cached_property
     def looks(self) -> pl.DataFrame:
-        """One row a look at the run as it grew: ``look, pictures, planned, alpha, told`` (differences), ``time``.
+        """One row a look at the run as it grew: ``look, pictures, planned, alpha, told`` (how many), ``time``.
 
         Empty where none was made, or by a version that recorded none.
         """
