@@ -169,7 +169,7 @@ ESTIMATES = (
     Column("holds_for", _S, "these prompts | prompts like these: what interval and p speak of; else null"),
     Column("p_value", _F, "of the null hypothesis that the measure names"),
     Column("p_least", _F, "least p that the counts could have given; null where p can be as small as any"),
-    Column("q_value", _F, "p after Benjamini–Hochberg over the family"),
+    Column("q_value", _F, "p after Benjamini–Hochberg over the measure's own tests; findings have their own"),
     Column("floor", _F, "mean of the score under the null: what it would read if nothing differed"),
     Column("excess", _F, "value − floor"),
     Column("z", _F, "excess in standard deviations of the null"),

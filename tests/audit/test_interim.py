@@ -114,8 +114,8 @@ def test_planned_looks_share_the_error_and_a_further_one_tells_nothing_new(tmp_p
 @pytest.mark.parametrize(
     ("before", "after", "shares", "lead", "told"),
     [
-        (["open"], 5, [0.04, 0.0025], "Second of 5", "`looks: open` up to look 1, `looks: 5` since then. What "
-         "is spent stays spent, 0.04 of 0.05; 4 more share the other 0.01."),
+        (["open"], 5, [0.04, 0.0025], "Second of 5", "`looks: open` up to look 1, `looks: 5` since then. "
+         "What is spent stays spent, 0.04 of 0.05; 4 more share the other 0.01."),
         ([5, 5], 3, [0.01, 0.01, 0.03], "Third of 3", "0.02 of 0.05; one more is given the other 0.03."),
         ([5, 5], 2, [0.01, 0.01, 0.03], "Third look", "0.02 of 0.05; one more is given the other 0.03."),
         ([2], "open", [0.025, 0.02], "Second look", "the looks since then share the other 0.025."),

@@ -53,6 +53,8 @@ def test_a_score_is_one_line_with_its_interval_and_its_noise_floor(width):
     assert "noise floor" in text
     assert text.count("In the order of the distance above the noise floor") == 1
     assert "value [95% interval]" in text
+    assert text.count("q counts this measure's own tests; findings count") == 1
+    assert "own tests" not in printed(table("bds", [estimate(group="women", q_value=None)]), width=width)
 
 
 def test_a_mean_over_objects_is_named_as_one():

@@ -101,8 +101,8 @@ def _changed(was: int | str | None, plan: int | str, before: int, number: int | 
     else:
         rest = f"{number} more share the other {left:.2g}"
     return (
-        f"The plan was changed: `looks: {was}` up to look {before}, `looks: {plan}` since then. What is spent "
-        f"stays spent, {ALPHA - left:.2g} of {ALPHA:g}; {rest}."
+        f"The plan was changed: `looks: {was}` up to look {before}, `looks: {plan}` since then. What is "
+        f"spent stays spent, {ALPHA - left:.2g} of {ALPHA:g}; {rest}."
     )
 
 

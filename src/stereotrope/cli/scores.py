@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stereotrope.escape import cut_short, terminal
-from stereotrope.report.numbers import count, interval, number, probability, thousands
+from stereotrope.report.numbers import WHOSE_Q, count, interval, number, probability, thousands
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 from stereotrope.terminal import print_rows, print_wrapped
 
@@ -165,6 +165,8 @@ def _print_table(
     if floor and len(lines) > 1 and known == _strongest(known):
         apart = ", means apart" * bool(single and means)
         out.print(Text(f"In the order of the distance above the noise floor{apart}.", style="dim"))
+    if tested and lines:
+        print_wrapped(Text(WHOSE_Q, style="dim"), out)
     _print_undefined(rows, out)
     if means:
         over = (_averaged(means[0], scope) or "").replace("_", " ")

@@ -4,6 +4,8 @@ import math
 
 MINUS = "−"
 THIN_SPACE = "\u202f"
+WHOSE_Q = "q counts this measure's own tests; findings count those of all measures together."
+"""What a mark or a column of q is of: a row with a small q may be no finding."""
 _SMALLEST_P = 0.001
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.escape import ellipsis, visible
 from stereotrope.report.datatable import MOST_ROWS, Table, table_of
 from stereotrope.report.material import Material, level_words, words
-from stereotrope.report.numbers import count, thousands
+from stereotrope.report.numbers import WHOSE_Q, count, thousands
 from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.series import Estimate, series_in, series_of
 from stereotrope.tables import ESTIMATE_COLUMNS, MARKS, warnings_of
@@ -226,6 +226,8 @@ def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool 
             f"If nothing differed, about {chance} "
             f"would have p ≤ {SIGNIFICANT} by chance."
         )
+    if tested.height:
+        notes.append(WHOSE_Q)
     undefined = frame.filter(pl.col("value").is_null()).height
     if undefined:
         are = f"{thousands(undefined)} of {count(frame.height, 'row')} {'is' if undefined == 1 else 'are'}"

@@ -130,9 +130,9 @@ class Run:
 
     @functools.cached_property
     def looks(self) -> pl.DataFrame:
-        """One row a look at the run as it grew: ``look, pictures, planned, alpha, told`` (how many), ``time``.
+        """One row a look at the run as it grew: ``look, pictures, planned, alpha, told, time``.
 
-        Empty where none was made, or by a version that recorded none.
+        ``told`` counts differences. Empty where none was made, or by a version that recorded none.
         """
         file = self.path / "ledger.db"
         rows: list[tuple[Any, ...]] = []
