@@ -104,7 +104,18 @@ def test_a_signal_before_the_work_begins_ends_the_command_too(monkeypatch, capsy
             "stereotrope.cli.catalogue.print_suites", lambda *_, n=number: signal.raise_signal(n)
         )
         assert code("suites") == 128 + number
-        assert "stopped; everything finished is kept\ncontinue with: " in capsys.readouterr().err
+        assert "stopped; this command had nothing to keep yet\nbegin again with: " in capsys.readouterr().err
+
+
+def test_a_signal_after_the_work_says_that_it_is_kept(undisturbed, tmp_path, monkeypatch, capsys):
+    shutil.copytree(undisturbed, folder := tmp_path / "run")
+
+    def printed(*_, **__):
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("stereotrope.cli.console.print_headline", printed)
+    assert code("measure", folder) == 128 + signal.SIGTERM
+    assert "stopped; everything finished is kept\ncontinue with: " in capsys.readouterr().err
 
 
 ROOM = (

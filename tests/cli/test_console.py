@@ -11,6 +11,7 @@ import pytest
 
 from stereotrope.cli import main
 from stereotrope.cli.console import carry_out_in_terminal, print_headline, working
+from stereotrope.cli.stopping import begins_to_keep
 from stereotrope.commands import Settings
 from stereotrope.errors import IncompleteError, Interrupted
 from stereotrope.terminal import print_rows, safe
@@ -170,16 +171,21 @@ def test_a_second_ctrl_c_stops_at_once_with_the_command_that_continues():
     assert "stopped; continue with: stereotrope run audit.yaml" in ended.stderr
 
 
-def test_a_full_disk_is_one_message_that_says_what_is_kept(monkeypatch, capsys):
+@pytest.mark.parametrize("keeping", [False, True])
+def test_a_full_disk_is_one_message_that_says_what_is_kept(monkeypatch, capsys, keeping):
     def full(*_):
+        if keeping:
+            begins_to_keep()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("stereotrope.cli.catalogue.print_suites", full)
     with pytest.raises(SystemExit) as ended:
         main(["suites"])
     assert ended.value.code == 3
-    message = "error: the output: no space left on device; what was finished is kept; make room, then run"
-    assert capsys.readouterr().err.startswith(message)
+    kept, more = ("what was finished is kept; ", " to continue") if keeping else ("", "")
+    full = f"error: the output: no space left on device; {kept}make room"
+    message = f"{full}, then run the same command again{more}\n"
+    assert capsys.readouterr().err == message
 
 
 @pytest.mark.parametrize(
@@ -208,7 +214,7 @@ def test_what_the_machine_lacks_is_told_as_such_with_the_remedy(monkeypatch, cap
     assert ended.value.code == 3
     error = capsys.readouterr().err
     assert re.search(told, error)
-    assert "run the same command again: everything finished is kept" in error
+    assert "run the same command again\n" in error  # it keeps nothing, and promises nothing
 
 
 def test_another_import_error_stays_what_it_is(monkeypatch):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from stereotrope.cli.registered import CommandGroup
-from stereotrope.cli.stopping import signals_end_the_command
+from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, settings
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.version import __version__
@@ -363,7 +363,8 @@ def _told(error: Exception) -> list[StereotropeError]:
     where = "the output" if error.filename is None else error.filename
     hint = "choose another place, or see who may read and write there"
     if full:
-        hint = "what was finished is kept; make room, then run the same command again to continue"
+        kept = "what was finished is kept; " if keeps() else ""
+        hint = f"{kept}make room, then run the same command again{' to continue' if kept else ''}"
     return [RunError(f"{where}: {(error.strerror or 'cannot be used').lower()}; {hint}")]
 
 
@@ -380,7 +381,8 @@ def _short_of(error: BaseException | None) -> str | None:
         else:
             error = error.__cause__ or error.__context__
             continue
-        return f"{what}; {remedy}, then run the same command again: everything finished is kept"
+        kept = ": everything finished is kept" if keeps() else ""
+        return f"{what}; {remedy}, then run the same command again{kept}"
     return None
 
 

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from stereotrope.cli.scores import print_scores
-from stereotrope.cli.stopping import command_line, handling, stopped
+from stereotrope.cli.stopping import begins_to_keep, command_line, handling, stopped
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
 from stereotrope.escape import terminal
 from stereotrope.terminal import console, print_wrapped, safe
@@ -86,6 +86,7 @@ def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
         stop.set()
         watcher.say("Finishing what is in flight; Ctrl-C again stops at once.")
 
+    begins_to_keep()
     with handling(on_signal), watcher.bars:
         try:
             yield watcher, stop

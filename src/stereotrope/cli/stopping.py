@@ -11,6 +11,19 @@ from types import FrameType
 
 from stereotrope.errors import Interrupted
 
+_KEEPS = threading.Event()
+"""Set once the command has begun work of which it keeps what is finished."""
+
+
+def begins_to_keep() -> None:
+    """Say that from here on the command keeps what it has finished."""
+    _KEEPS.set()
+
+
+def keeps() -> bool:
+    """Whether the command keeps what it has finished."""
+    return _KEEPS.is_set()
+
 
 def command_line() -> str:
     """The command as it can be pasted into a shell."""
@@ -18,8 +31,8 @@ def command_line() -> str:
 
 
 def stopped(where: str, number: int) -> Interrupted:
-    """The error of a command that a signal stopped, with the command that continues."""
-    error = Interrupted(f"{where}\ncontinue with: {command_line()}")
+    """The error of a command that a signal stopped, with the command that continues or begins again."""
+    error = Interrupted(f"{where}\n{'continue' if keeps() else 'begin again'} with: {command_line()}")
     error.exit_code = 128 + number
     return error
 
@@ -45,6 +58,7 @@ def signals_end_the_command() -> Iterator[None]:
     Raises Interrupted: One came.
     """
     received: list[int] = []
+    _KEEPS.clear()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         received.append(number)
@@ -56,4 +70,5 @@ def signals_end_the_command() -> Iterator[None]:
         except (KeyboardInterrupt, SystemExit):  # typer makes an exit of it
             if not received:
                 raise
-            raise stopped("stopped; everything finished is kept", received[0]) from None
+            kept = "everything finished is kept" if keeps() else "this command had nothing to keep yet"
+            raise stopped(f"stopped; {kept}", received[0]) from None
