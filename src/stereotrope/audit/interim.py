@@ -15,7 +15,7 @@ from stereotrope.stats import look_alpha
 
 ALPHA = 0.05
 """False discovery rate of all differences that a run tells, over all looks at it."""
-OPEN = "open"
+_OPEN = "open"
 """Plan of any number of looks."""
 
 
@@ -68,11 +68,11 @@ def look_at_run(
     for one in known:
         if one is not same:
             told = {**one.told, **told}
-    asked = planned or OPEN
+    asked = planned or _OPEN
     plan = asked if same is None else same.planned or asked
     since = _since(known[:at], plan)
     total = ALPHA - sum(one.alpha for one in known[:since])
-    number = None if plan == OPEN else max(1, int(plan) - since)
+    number = None if plan == _OPEN else max(1, int(plan) - since)
     if same is None:
         spent = sum(one.alpha for one in known[since:])
         alpha = look_alpha(spent, planned=number, alpha=total, complete=_complete(images, missing))
@@ -80,7 +80,7 @@ def look_at_run(
     said = [_changed(known[since - 1].planned, plan, since, number, total)] if since else []
     if plan != asked:
         said.append(f"`looks: {asked}` came after this look (`looks: {plan}`) and counts from the next on.")
-    planned = None if plan == OPEN else int(plan)
+    planned = None if plan == _OPEN else int(plan)
     return RunLook(InterimLook(at + 1, planned, told, " ".join(said)), same)
 
 
