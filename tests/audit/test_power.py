@@ -15,7 +15,8 @@ import stereotrope as st
 from stereotrope import measure
 from stereotrope.audit.power import Power, Simulated
 from stereotrope.cli.app import app
-from stereotrope.errors import UsageError
+from stereotrope.errors import AuditFileError, UsageError
+from stereotrope.suites.reading import audit_template
 
 AUDIT = """\
 suite: objects
@@ -169,10 +170,17 @@ def test_what_compares_nothing_is_refused() -> None:
     text = audit().replace(
         "annotators: [colour]", "annotators: [colour]\nmeasures: [{share: product_colour}]"
     )
-    with pytest.raises(
-        UsageError, match=r"no measure of this audit compares labels of pictures; add `baseline"
-    ):
+    told = r"audit.yaml:8: power: no measure of this audit compares labels of pictures; add `baseline"
+    with pytest.raises(AuditFileError, match=told):
         power_of(text)
+    described = audit().replace("[colour]", "[colour]\nmeasures: [vac]")
+    told = r"audit.yaml:8: power: no measure of this audit tests a difference of labels; add `baseline"
+    with pytest.raises(AuditFileError, match=told):
+        power_of(described).power(0.5)
+    captions = audit_template("biasbench")
+    told = r"power: the measures of this audit take images and captions, and only labels of whole pictures"
+    with pytest.raises(AuditFileError, match=told):
+        power_of(captions)
     with pytest.raises(UsageError, match=r"power: chance must lie in \[0, 1\), found 1\.2"):
         power_of(audit(), chance=1.2)
 

@@ -96,7 +96,7 @@ class Power:
     icc: Correlation within a prompt, of what is drawn before it is cut into values, where a condition has
         several prompts.
     alpha: False discovery rate of the lists of all looks.
-    Raises UsageError: No measure of the audit compares labels of pictures.
+    Raises AuditFileError: No measure of the audit compares labels of pictures, or none tests them.
     """
 
     plan: Plan
@@ -110,10 +110,7 @@ class Power:
             if not 0 <= (given := getattr(self, name)) < 1:
                 raise UsageError(f"power: {name} must lie in [0, 1), found {given}")
         if not self._comparing:
-            raise UsageError(
-                "power: no measure of this audit compares labels of pictures; add `baseline: {factor: "
-                "level}` and a measure that compares, such as `share_difference`"
-            )
+            raise self._refused("compares labels of pictures")
 
     @cached_property
     def n(self) -> int:
@@ -135,7 +132,7 @@ class Power:
     def n_comparisons(self) -> int:
         """Comparisons of the whole audit."""
         labels = self._labels(self._conditions, 2, 0.0, np.random.default_rng(0))
-        return self._compared(labels, self._comparing, _COARSE).height
+        return self._compared(labels, self._comparing, _COARSE).height if self._testing else 0
 
     def at(self, shift: float, n: int | None = None) -> Simulated:
         """Comparisons with such a shift and ``n`` pictures a condition; those of the audit when None."""
@@ -205,13 +202,29 @@ class Power:
             if call.info.needs == "labels" and call.info.subject == "image" and call.factor is not None
         ]
 
+    def _refused(self, what: str) -> Exception:
+        """Why nothing can be made up, at the measures of the audit file."""
+        calls = [call for call in self.plan.measures if call.info.needs != "estimates"]
+        if any(call.info.needs == "labels" and call.info.subject == "image" for call in calls):
+            do = "`baseline: {factor: level}` and a measure that does, such as `share_difference`"
+            return self.plan.source.error(f"power: no measure of this audit {what}; add {do}", "measures")
+        takes = " and ".join(dict.fromkeys(call.info.needs for call in calls)) or "nothing"
+        return self.plan.source.error(
+            f"power: the measures of this audit take {takes}, and only labels of whole pictures can be made "
+            "up; what such measures would find is not known beforehand",
+            "measures",
+        )
+
     @cached_property
     def _testing(self) -> list[MeasureCall]:
         """Those that test the differences that are made up."""
         labels = self._labels(self._sample(0), 8, 0.5, np.random.default_rng(0))
-        return [
+        testing = [
             call for call in self._comparing if self._planted(self._compared(labels, [call], _COARSE)).height
         ]
+        if not testing:
+            raise self._refused("tests a difference of labels")
+        return testing
 
     def _planted(self, compared: pl.DataFrame) -> pl.DataFrame:
         """The comparisons with the level that others are compared with."""
