@@ -148,6 +148,31 @@ def test_derived_labels_are_annotators_and_agree_with_nobody_by_default(study: P
             "least must be from 1 to the number of annotators, found 3 of 2",
         ),
         (
+            {"majority": ["anna"], "attributes": ["gender"], "name": "p"},
+            "majority must name two annotators or more, found anna; .* write `mapping`",
+        ),
+        (
+            {"majority": ["anna", "ben"], "attributes": ["gendre"], "name": "p"},
+            "audit.yaml:1: annotator 'p': 'gendre' must be labelled by at least 2 of anna, ben, found 0; did "
+            "you mean 'gender'",
+        ),
+        (
+            {"majority": ["anna", "text"], "attributes": ["gender"], "name": "p"},
+            "'gender' must be labelled by at least 2 of anna, text, found 1",
+        ),
+        (
+            {"mapping": "anna", "values": {"age": {"young": "old"}}, "name": "p"},
+            "'age' must be labelled by at least 1 of anna, found 0; labelled are gender",
+        ),
+        (
+            {
+                "mapping": "text",
+                "values": {"text_presence": {"Unclear": "absent", "absnt": "x"}},
+                "name": "p",
+            },
+            "'text' never says 'absnt' of 'text_presence', which values lists; did you mean 'absent'",
+        ),
+        (
             {"mapping": "anna", "values": {"gender": {"F": "female", "f": "male"}}, "name": "p"},
             "read 'f' as 'male' and as 'female'; both are one value",
         ),
@@ -156,12 +181,12 @@ def test_derived_labels_are_annotators_and_agree_with_nobody_by_default(study: P
 def test_what_cannot_be_derived_is_refused(study: Path, entry: Any, told: str) -> None:
     files = [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in RATERS]
     with pytest.raises(AuditFileError, match=told):
-        audit(study, ["agreement"], annotators=[entry, *files]).run(study / "run")
+        audit(study, ["agreement"], annotators=[entry, *files, "text"]).plan()
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_derived_labels_take_no_value_list_away(study: Path, first: bool) -> None:
-    derived = {"mapping": "text", "values": {"text_presence": {"yes": "present"}}, "name": "read"}
+    derived = {"mapping": "text", "values": {"text_presence": {"ABSENT": "none"}}, "name": "read"}
     files = {"labels": "anna.csv", "name": "anna", "attributes": ["gender"]}
     entries = [derived, "text", files] if first else ["text", derived, files]
     listed = {"vac": "text_presence", "group": "occupation"}

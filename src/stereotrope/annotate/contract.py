@@ -114,6 +114,9 @@ class Annotator:
     def require(self) -> None:
         """Raise :class:`~stereotrope.errors.UsageError` where it cannot work here, before money is spent."""
 
+    def require_of(self, sources: Sequence[Annotator]) -> None:
+        """Raise :class:`~stereotrope.errors.UsageError` where those it ``reads`` cannot say what it asks."""
+
     def setup(self) -> None:
         """Load what is slow to load, once before the first subject."""
 

@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, image_labels, labels_frame
 from stereotrope.annotate.registry import annotator
-from stereotrope.errors import UsageError
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.folding import fold
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text, Texts, shorten
@@ -28,6 +28,8 @@ class DerivedAnnotator(Annotator):
     """
 
     version = 1
+    fewest = 1
+    """Annotators that must label an attribute."""
 
     def __init__(
         self, name: str, of: Sequence[str], attributes: Sequence[str], parameters: Mapping[str, Any]
@@ -43,6 +45,20 @@ class DerivedAnnotator(Annotator):
             type(self).__name__, self.version, {"of": list(of), "attributes": list(attributes), **parameters}
         )
         self.notes: list[str] = []
+
+    def require_of(self, sources: Sequence[Annotator]) -> None:
+        """Refuse an attribute that too few of them label; what is discovered is known only in the run."""
+        if any(one.discovers for one in sources):
+            return
+        for attribute in self.attributes:
+            n = sum(attribute in one.attributes for one in sources)
+            if n < self.fewest:
+                labelled = list(dict.fromkeys(name for one in sources for name in one.attributes))
+                hint = did_you_mean(attribute, labelled, otherwise=f"labelled are {', '.join(labelled)}")
+                raise UsageError(
+                    f"annotator {self.name!r}: {attribute!r} must be labelled by at least {self.fewest} of "
+                    f"{', '.join(self.reads)}, found {n}; {hint}"
+                )
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return its labels, images in their order."""
@@ -75,7 +91,14 @@ class Majority(DerivedAnnotator):
     least: Votes that the winning value needs.
     """
 
+    fewest = 2
+
     def __init__(self, name: str, of: Sequence[str], attributes: Sequence[str], *, least: int = 1) -> None:
+        if len(of) < self.fewest:
+            raise UsageError(
+                f"annotator {name!r}: majority must name two annotators or more, found "
+                f"{', '.join(of)}; to read the values of one as others, write `mapping`"
+            )
         if not 1 <= least <= len(of):
             raise UsageError(
                 f"annotator {name!r}: least must be from 1 to the number of annotators, found {least} of "
@@ -121,6 +144,21 @@ class Mapped(DerivedAnnotator):
     def __init__(self, name: str, of: str, values: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(name, [of], list(values), {"values": {k: dict(v) for k, v in values.items()}})
         self.values = {attribute: _by_fold(name, attribute, given) for attribute, given in values.items()}
+
+    def require_of(self, sources: Sequence[Annotator]) -> None:
+        """Refuse, beside that, a value that the annotator cannot give."""
+        super().require_of(sources)
+        (source,) = sources
+        for attribute, given in self.values.items():
+            listed = source.attributes.get(attribute)
+            known = {fold(value): value for value in (*(listed or ()), *NOT_VALUES)}
+            if listed and (strange := [value for value in given if value not in known]):
+                there = f"there is {', '.join(listed)}"
+                hint = did_you_mean(strange[0], known.values(), otherwise=there)
+                raise UsageError(
+                    f"annotator {self.name!r}: {source.name!r} never says {strange[0]!r} of {attribute!r}, "
+                    f"which values lists; {hint}"
+                )
 
     def follow(self, read: pl.DataFrame) -> pl.DataFrame:
         """Read each value as it is listed."""

@@ -370,7 +370,7 @@ def _given_to(annotator: Annotator, others: Sequence[Annotator]) -> set[str]:
 
 
 def _require_needs(annotators: Sequence[Annotator], source: Source) -> None:
-    """Refuse an annotator that needs what none gives, and those that wait for one another."""
+    """Refuse an annotator that needs what none gives or says, and those that wait for one another."""
     parts = [one for each in annotators for one in (each, *each.parts)]
     placed, names = ordered(annotators), [one.name for one in annotators]
     for index, annotator in enumerate(annotators):
@@ -388,6 +388,10 @@ def _require_needs(annotators: Sequence[Annotator], source: Source) -> None:
                 f"{hint}",
                 *("annotators", index),
             )
+        try:
+            annotator.require_of([one for one in annotators if one.name in annotator.reads])
+        except UsageError as error:
+            raise source.error(str(error), "annotators", index) from None
         if annotator not in placed:
             circle = ", ".join(repr(one.name) for one in annotators if one not in placed)
             raise source.error(
