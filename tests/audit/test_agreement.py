@@ -185,6 +185,17 @@ def test_what_cannot_be_derived_is_refused(study: Path, entry: Any, told: str) -
 
 
 @pytest.mark.parametrize("first", [True, False])
+def test_open_values_take_no_value_list_away(study: Path, first: bool) -> None:
+    (study / "more.csv").write_text("file_name,text_presence\np0-0.png,some\n", encoding="utf-8")
+    opened = {"labels": "more.csv", "name": "more", "attributes": ["text_presence"]}
+    files = {"labels": "anna.csv", "name": "anna", "attributes": ["gender"]}
+    entries = [opened, "text", files] if first else ["text", opened, files]
+    listed = {"vac": "text_presence", "group": "occupation"}
+    (call,) = audit(study, [listed], annotators=entries).plan().measures
+    assert call.arguments["taxonomy"]["text_presence"] == ["present", "absent"]
+
+
+@pytest.mark.parametrize("first", [True, False])
 def test_derived_labels_take_no_value_list_away(study: Path, first: bool) -> None:
     derived = {"mapping": "text", "values": {"text_presence": {"ABSENT": "none"}}, "name": "read"}
     files = {"labels": "anna.csv", "name": "anna", "attributes": ["gender"]}

@@ -40,8 +40,9 @@ def setting_of(
         for name, values in annotator.attributes.items():
             if name not in QUALITY_ATTRIBUTES:
                 known = looks.setdefault(annotator.subject, {})
-                # What follows from the labels of others has no list of its own, and takes none away.
-                known[name] = known.get(name, values) if annotator.reads else values
+                # One that takes any value, or reads the labels of others, takes no list away.
+                both = dict.fromkeys([*(known.get(name) or ()), *(values or ())])
+                known[name] = tuple(both) or None
     names = [(subject, name) for subject, name, _ in labelled if name not in QUALITY_ATTRIBUTES]
     group = next(iter(baseline), None)
     return MeasureSetting(

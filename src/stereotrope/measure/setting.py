@@ -20,7 +20,8 @@ class MeasureSetting:
     """What an audit decides.
 
     prompts: With their factors.
-    attributes: Subject of looks (``image``, ``region`` …) → attribute → its values, None where they are open.
+    attributes: Subject of looks (``image``, ``region`` …) → attribute → the values that any annotator lists,
+        None where none lists them.
     shared: Whether two annotators label one attribute.
     discovers: Whether attributes are known only once pictures are there.
     constraints, encoders: Attributes that say whether a picture breaks its prompt; annotators that give
