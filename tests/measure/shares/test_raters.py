@@ -50,10 +50,37 @@ def test_nothing_in_common_and_one_value_throughout_are_undefined() -> None:
     found = agreement(rated("yyyy", "yyyy"))
     assert found["value"].to_list() == [1.0, None, None, None]
     assert found["undefined"].to_list()[1:] == ["all gave one value throughout"] * 3
-    assert found["flags"][0] == "no_prompt_id,small_n,no_variation"
+    assert found["flags"][0] == "no_prompt_id,small_n"
     # With a value that nobody gave, chance alone does not explain them.
     listed = agreement(rated("yyyy", "yyyy"), taxonomy={"text": ["y", "n"]})
     assert listed.filter(definition="gwet_ac1")["value"].to_list() == [1.0]
+
+
+def test_full_agreement_and_none_have_an_interval_of_the_share_that_may_differ() -> None:
+    full = agreement(rated("yn" * 10, "yn" * 10)).to_dicts()
+    # By hand: n / (n + z²) of 20 pictures.
+    assert (full[0]["value"], full[0]["high"]) == (1.0, 1.0)
+    assert full[0]["low"] == pytest.approx(20 / (20 + 1.959964**2))
+    assert full[0]["holds_for"] == "these prompts"
+    for row in full[1:]:  # of what lies between chance and 1 nothing is known
+        assert (row["value"], row["low"], row["high"]) == (1.0, None, None)
+        assert "no_variation" in row["flags"]
+    none = agreement(rated("y" * 20, "n" * 20)).row(0, named=True)
+    assert (none["low"], none["high"]) == pytest.approx((0.0, 1 - full[0]["low"]))
+    prompts = agreement(rated("yn" * 10, "yn" * 10, images_a_prompt=4)).row(0, named=True)
+    assert prompts["low"] < full[0]["low"]
+    assert prompts["method"].startswith("2 annotators; Wilson; effective n ")
+    assert prompts["holds_for"] == "prompts like these"
+
+
+def test_full_agreement_covers_where_raters_seldom_differ() -> None:
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(200):
+        other = "".join(np.where(rng.random(20) < 0.03, "n", "y"))
+        found = agreement(rated("y" * 20, other)).row(0, named=True)
+        held += found["low"] <= 0.97 <= found["high"]
+    assert held >= 180
 
 
 def test_an_attribute_of_one_rater_is_left_out() -> None:

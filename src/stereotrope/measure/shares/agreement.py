@@ -234,8 +234,9 @@ def agreement(
     Undefined
     ---------
     ``no image with a usable label from both``; ``no image with two usable labels``; κ and α where all gave
-    one value throughout; the ordinal α where a value is ``not in the order given``. The interval is null
-    where leaving out any unit changes nothing, as in full agreement (``no_variation``).
+    one value throughout; the ordinal α where a value is ``not in the order given``. The interval of α, κ and
+    AC1 is null where leaving out any unit changes nothing, as in full agreement (``no_variation``): how far
+    below 1 they may be depends on labels of which none differed.
 
     Notes
     -----
@@ -245,7 +246,8 @@ def agreement(
     Fleiss' κ is made for images with equally many labels; where these differ it is Gwet's generalisation.
     Agreement is not truth: annotators can be wrong alike.
 
-    The interval of accuracy is Wilson's, others :func:`stereotrope.stats.agreement_interval`. Whole prompts
+    The interval of accuracy is Wilson's, and so is that of ``observed`` where it is 0 or 1 (in full agreement
+    of 20 images from 0.84 to 1); others are :func:`stereotrope.stats.agreement_interval`. Whole prompts
     are their units where there are four or more, and they hold for prompts like these; of fewer prompts, or
     where the frame has no ``prompt_id``, single images, and they speak of these prompts alone. So do those of
     a calibration, which is of the very pictures that were drawn for it.

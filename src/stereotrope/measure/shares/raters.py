@@ -13,10 +13,12 @@ from stereotrope.measure.tidy import read_labels, to_polars
 from stereotrope.measure.units import Claim, prompt_codes, units_of
 from stereotrope.stats import (
     agreement_interval,
+    effective_counts,
     fleiss_kappa,
     gwet_ac1,
     krippendorff_alpha,
     rater_agreement,
+    wilson,
 )
 
 _NO_TWO = "no image with two usable labels"
@@ -102,13 +104,14 @@ def _scores(
         scores["krippendorff_alpha_ordinal"] = lambda c, **more: krippendorff_alpha(c, ordinal=True, **more)
     outside = [] if scale is None else [value for value in seen if value not in scale]
     many = f"{len(set(units.tolist()))} {'prompts' if claim.prompts else 'pictures'}"
+    jackknife = f"jackknife over {many}, on the scale of log(1 - score)"
     for name, score in scores.items():
         row: dict[str, Any] = {
             "definition": name,
             "n": n,
             "n_categories": len(names) if name == "gwet_ac1" else None,
             "flags": {**claim.flags, "small_n": n < SMALL_N},
-            "method": f"{raters} annotators; jackknife over {many}, on the scale of log(1 - score)",
+            "method": f"{raters} annotators; {jackknife}",
             "source": _SOURCES[name],
         }
         if not n:
@@ -116,7 +119,8 @@ def _scores(
         elif name == "krippendorff_alpha_ordinal" and outside:
             yield {**row, "undefined": f"not in the order given: {', '.join(outside)}"}
         else:
-            yield {**row, **_estimated(score, counts, units, claim, row["flags"], level)}
+            found = {"method": jackknife, **_estimated(score, counts, units, claim, row["flags"], level)}
+            yield {**row, **found, "method": f"{raters} annotators; {found['method']}"}
 
 
 def _estimated(
@@ -130,6 +134,8 @@ def _estimated(
     value = float(score(counts))
     if np.isnan(value):
         return {"undefined": _ONE_VALUE}
+    if score is rater_agreement and value in (0.0, 1.0):
+        return _all_or_none(value, units, claim, level)
     rows, patterns = np.unique(counts, axis=0, return_inverse=True)
     left_out = left_out_of(patterns.ravel(), units, lambda weights: score(rows, weights=weights))
     low, high = agreement_interval(value, left_out, level=level)
@@ -141,6 +147,15 @@ def _estimated(
         "flags": {**flags, "no_variation": low != low},
         "holds_for": None if low != low else claim.holds_for,
     }
+
+
+def _all_or_none(value: float, units: NDArray[np.int64], claim: Claim, level: float) -> dict[str, Any]:
+    """Observed agreement in every picture, or in none: the jackknife sees nothing, Wilson's interval does."""
+    n = np.bincount(units)
+    k, trials = effective_counts(n * value, n, level=level) if claim.clustered else (value * n.sum(), n.sum())
+    low, high = map(float, wilson(k, trials, level=level))
+    told = f"Wilson; effective n {trials:.1f} over {len(n)} prompts" if claim.clustered else "Wilson"
+    return {"value": value, "low": low, "high": high, "holds_for": claim.holds_for, "method": told}
 
 
 def _counted(
