@@ -17,8 +17,8 @@ from stereotrope.measure.sentences import two_decimals
 from stereotrope.stats import benjamini_hochberg, cauchy_combined, normal_quantile, reachable, smallest_shift
 
 _ONE_SIDED = 0.85
-"""Part of α that the ends of intervals are given for “alike”: those of Newcombe err in up to 0.058 of cases
-at 0.05 (shares 0.01 to 0.99, 60 to 3,000 images a side), and both tests together shall in 0.05 at most."""
+"""Part of α that each end of an interval is given for “alike”. Newcombe's interval of exact limits then errs
+in at most α of samples, counted out (sides of 4 to 1,000 images, margins of 0.05 to 0.4, any shares)."""
 
 ALIKE_WITHIN = 0.2
 """Difference of shares within which sides are called alike where nobody says another: one picture in five."""
@@ -284,20 +284,24 @@ def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: Size | None
 
 
 def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, Size]:
-    """Of each place the value whose difference may be largest: by its tests, or else by the labels."""
+    """Of each place the value whose difference may be largest, among those that are tested, or else all."""
     sizes: dict[Place, list[Size]] = {place: [] for place in tests}
     asked: list[tuple[Place, Candidate, str]] = []
     for place, by in tests.items():
         for some in by.values():
             one, sized = some[0], [(c.category, c.interval) for c in some if c.interval is not None]
-            for name, (value, *ends) in sized:
-                narrower = normal_quantile(level) / normal_quantile(evidence.level)
-                low, high = (None if end is None else value + narrower * (end - value) for end in ends)
-                sizes[place].append((name, value, low, high))
-            if not sized and one.wording is not None and one.attribute is not None and not one.sentence:
+            if one.wording is not None and one.attribute is not None and not one.sentence:
                 sides = evidence.pictures.sides(one.attribute, one.scope, one.wording)
-                asked += [(place, one, name) for name in sorted({*sides[0], *sides[1]})]
-    found = evidence.differences([(one, name) for _, one, name in asked], level) if asked else []
+                tested = sorted({name for name, _ in sized if name is not None}) or sorted(
+                    {*sides[0], *sides[1]}
+                )
+                asked += [(place, one, name) for name in tested]
+                continue
+            for name, (value, *ends) in sized:
+                wider = normal_quantile(level) / normal_quantile(evidence.level)
+                low, high = (None if end is None else value + wider * (end - value) for end in ends)
+                sizes[place].append((name, value, low, high))
+    found = evidence.differences([(one, name) for _, one, name in asked], level, exact=True) if asked else []
     for (place, _, name), difference in zip(asked, found, strict=True):
         if difference is not None:
             sizes[place].append((name, *difference))

@@ -17,7 +17,7 @@ from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording, span
 from stereotrope.measure.units import claim_of
 from stereotrope.plugins import Registry
-from stereotrope.stats import newcombe, shared_correlation, wilson
+from stereotrope.stats import clopper_pearson, newcombe, shared_correlation, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LABELS, SCOPES, warnings_of
 
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "seed", "excluded"}) - SCOPES
@@ -417,9 +417,11 @@ class RunEvidence:
         return self._differences.get(place, (counted(here, value), counted(before, value)))
 
     def differences(
-        self, asked: Iterable[tuple[Candidate, str]], level: float
+        self, asked: Iterable[tuple[Candidate, str]], level: float, *, exact: bool = False
     ) -> list[tuple[float, float, float] | None]:
         """How much more often values are seen than in the reference, with Newcombe's intervals.
+
+        exact: Whether these are made of exact limits of each side.
 
         They speak of what differences of shares do (:mod:`stereotrope.measure.units`). None where a side has
         no image.
@@ -436,7 +438,8 @@ class RunEvidence:
             one, other = (self.pictures.cell(c.attribute, scope) for scope in scopes)
             effective.append(_effective(one, other, value, counts, level))
         *sides, correlation = np.array(effective).reshape(-1, 5).T
-        low, high = newcombe(*sides, level=level, correlation=correlation)
+        limits = clopper_pearson if exact else wilson
+        low, high = newcombe(*sides, level=level, correlation=correlation, limits=limits)
         return [None if one is None else (one[0], float(low[one[1]]), float(high[one[1]])) for one in told]
 
     def difference(self, c: Candidate, value: str, level: float) -> tuple[float, float, float] | None:

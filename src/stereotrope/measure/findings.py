@@ -197,9 +197,8 @@ def comparisons(
 
     ``verdict`` is ``differs`` where the list of differences tells it (q ≤ ``alpha`` over all comparisons);
     ``alike`` where the differences of all values lie within ±``margin`` by two one-sided tests, which err in
-    ``alpha`` of cases (every interval of level 1 − 1.7·alpha lies inside; most where few pictures of
-    unlike numbers show a share of 0: 50 against 12 in 0.069 at 0.05); else ``not enough``: the
-    pictures do not tell.
+    at most ``alpha`` of cases (every interval of level 1 − 1.7·alpha lies inside, made of exact limits of
+    both sides where values of pictures are compared); else ``not enough``: the pictures do not tell.
 
     Returns: :data:`stereotrope.tables.COMPARISONS`, the least p first.
     """

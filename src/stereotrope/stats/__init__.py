@@ -38,7 +38,14 @@ from stereotrope.stats.icc import (
     icc_weights,
     widened_number,
 )
-from stereotrope.stats.intervals import fisher_z, jackknife_interval, newcombe, normal_quantile, wilson
+from stereotrope.stats.intervals import (
+    clopper_pearson,
+    fisher_z,
+    jackknife_interval,
+    newcombe,
+    normal_quantile,
+    wilson,
+)
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import (
     benjamini_hochberg,
@@ -86,6 +93,7 @@ __all__ = [
     "benjamini_hochberg",
     "cauchy_combined",
     "chao_shen_entropy",
+    "clopper_pearson",
     "cluster_bootstrap_mean",
     "cluster_flip_test",
     "cluster_permutation_test",

@@ -1,5 +1,7 @@
 """Confidence intervals for shares, differences of shares and correlations."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
@@ -36,6 +38,32 @@ def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, 
     return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
 
 
+def clopper_pearson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
+    r"""Clopper and Pearson's exact interval of a share, which covers in at least ``level`` of all samples.
+
+    low is the ``(1 − level)/2`` quantile of the beta distribution :math:`B(k, n-k+1)`, high the
+    ``(1 + level)/2`` quantile of :math:`B(k+1, n-k)`.
+
+    k, n: Counts of successes and of trials, any shapes that broadcast; effective numbers are allowed.
+    Returns low, high: Arrays in [0, 1]. Exactly 0 at ``k = 0`` and 1 at ``k = n``.
+    Undefined: NaN where ``n = 0``.
+    Raises UsageError: As :func:`wilson`.
+    Source: Clopper and Pearson (1934), Biometrika 26.
+
+    >>> low, high = clopper_pearson(0, 20)
+    >>> float(low), round(float(high), 3)
+    (0.0, 0.168)
+    """
+    successes, total = _counts(k, n)
+    tail = special.ndtr(-normal_quantile(level))
+    with np.errstate(invalid="ignore"):
+        low = np.where(successes <= 0, 0.0, special.betaincinv(successes, total - successes + 1, tail))
+        high = np.where(
+            successes >= total, 1.0, special.betaincinv(successes + 1, total - successes, 1 - tail)
+        )
+    return np.where(total > 0, low, np.nan), np.where(total > 0, high, np.nan)
+
+
 def newcombe(
     k1: ArrayLike,
     n1: ArrayLike,
@@ -44,15 +72,17 @@ def newcombe(
     *,
     level: float = 0.95,
     correlation: ArrayLike = 0.0,
+    limits: Callable[..., tuple[Floats, Floats]] = wilson,
 ) -> tuple[Floats, Floats]:
     r"""Newcombe's hybrid score interval of a difference of two shares (his method 10).
 
-    With :math:`d = p_1 - p_2`, the Wilson limits :math:`(l_i, u_i)` and the correlation :math:`r`,
-    low :math:`= d - \sqrt{(p_1-l_1)^2 + (u_2-p_2)^2 - 2r(p_1-l_1)(u_2-p_2)}` and
+    With :math:`d = p_1 - p_2`, the limits :math:`(l_i, u_i)` of both shares (Wilson's) and the correlation
+    :math:`r`, low :math:`= d - \sqrt{(p_1-l_1)^2 + (u_2-p_2)^2 - 2r(p_1-l_1)(u_2-p_2)}` and
     high :math:`= d + \sqrt{(u_1-p_1)^2 + (p_2-l_2)^2 - 2r(u_1-p_1)(p_2-l_2)}`.
 
     k1, n1, k2, n2: Successes and trials of both sides; shapes broadcast, effective numbers allowed.
     correlation: Of the two shares, in [−1, 1]: 0 where they are independent.
+    limits: Interval of each share; :func:`clopper_pearson` errs on the safe side where few trials are.
     Returns low, high: Arrays in [−1, 1].
     Undefined: NaN where either side has no trial.
     Source: Newcombe (1998), Statistics in Medicine 17, method 10; with a correlation Zou and Donner (2008),
@@ -60,8 +90,8 @@ def newcombe(
     """
     first, first_n = _counts(k1, n1)
     second, second_n = _counts(k2, n2)
-    low1, high1 = wilson(first, first_n, level=level)
-    low2, high2 = wilson(second, second_n, level=level)
+    low1, high1 = limits(first, first_n, level=level)
+    low2, high2 = limits(second, second_n, level=level)
     with np.errstate(invalid="ignore", divide="ignore"):
         p1, p2 = first / first_n, second / second_n
     difference, r = p1 - p2, np.asarray(correlation, np.float64)
