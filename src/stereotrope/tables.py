@@ -7,7 +7,6 @@ measure needs is a *factor*: a string column under its own name in ``prompts`` (
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -361,41 +360,6 @@ def polars_types(columns: Sequence[Column]) -> dict[str, Any]:
     """Column → Polars type of a table in memory."""
     types = {_S: pl.String, _F: pl.Float64, _I: pl.Int64, _V: pl.List(pl.Float32)}
     return {column.name: types[column.type] for column in columns}
-
-
-def require_row(columns: Sequence[Column], row: Mapping[str, Any]) -> None:
-    """Raise ValueError where a value of a row does not fit its column; what has no column is let be."""
-    for column in columns:
-        if (value := row.get(column.name)) is not None:
-            kind: Any = {_S: str, _F: (int, float), _I: int}[column.type]
-            if not isinstance(value, kind) or (column.type == _F and not math.isfinite(value)):
-                raise ValueError(f"{column.name} must be of type {column.type}, found {value!r:.80}")
-            str(value).encode()  # half a surrogate pair is no text
-
-
-def require_frame(
-    frame: pl.DataFrame,
-    types: Mapping[str, Any],
-    *,
-    further: Any = None,
-    filled: Sequence[str] = (),
-    unique: Sequence[str] = (),
-) -> None:
-    """Raise ValueError where a frame has not these columns, has nulls, or rows that are of one thing.
-
-    types, further: Type of each column, and of any other; None where no other may be there.
-    filled: Columns without nulls.
-    unique: Columns in which no two rows are alike.
-    """
-    for name in dict.fromkeys([*types, *frame.columns]):
-        wanted, found = types.get(name, further), frame.schema.get(name)
-        if found != wanted:
-            raise ValueError(f"column {name!r} must hold {wanted or 'nothing: drop it'}, found {found}")
-    if nulls := [name for name in filled if frame[name].null_count()]:
-        raise ValueError(f"column {nulls[0]!r} has a null")
-    scopes = frame.select(unique)
-    if (twice := scopes.filter(scopes.is_duplicated())).height:
-        raise ValueError(f"two rows are of one scope: {twice.row(0)}")
 
 
 def schema(columns: Sequence[Column], factors: Sequence[str] = ()) -> pa.Schema:

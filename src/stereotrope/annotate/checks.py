@@ -13,8 +13,9 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Label
 from stereotrope.annotate.picture import SubjectKind
 from stereotrope.clients import Expectation
+from stereotrope.inputs.columns import require_frame
 from stereotrope.plugins import require_facts, require_result
-from stereotrope.tables import EMBEDDINGS, LABELS, QUALITY_ATTRIBUTES, polars_types, require_frame
+from stereotrope.tables import EMBEDDINGS, LABELS, QUALITY_ATTRIBUTES, polars_types
 
 _GIVES: dict[str, Any] = {"process": Iterable, "sets": Sequence, "key_of": str, "payload": Mapping}
 _GIVES |= dict.fromkeys(("derive", "revise", "embed"), pl.DataFrame)

@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from stereotrope.tables import LABELS, polars_types, require_row
+from stereotrope.inputs.columns import require_row
+from stereotrope.tables import LABELS, polars_types
 
 Status = Literal["ok", "unclear", "refused", "invalid"]
 Attributes = Mapping[str, tuple[str, ...] | None]

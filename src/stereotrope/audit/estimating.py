@@ -81,10 +81,7 @@ def estimate(
     """
     plan, images = subjects.plan, subjects.images
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
-    looks, kept = _looks(tidy), None
-    constraints = tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS)))
-    if constraints.height:
-        kept = _looks(_left_out(tidy, constraints.filter(value="yes").select("image_id"), BREAKS))
+    looks, kept = _looks(tidy), _keeping(tidy)
     tables = RunTables(
         plan.prompts,
         images,
@@ -116,33 +113,46 @@ def estimate(
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
-    taken: dict[str, list[pl.DataFrame]] = {}
-    for needs, frame in dict.fromkeys((call.info.needs, call.frame) for call in calls if not call.reads):
-        taken.setdefault(needs, []).append(frames[frame])
     return estimates, measure.RunFindings.of(
         estimates,
         _answered(plan, tables.looks) if partial else tables.looks,
         images=images,
         read=sources.labels,
-        frames=taken,
+        frames=_taken(calls, frames),
         said=said,
-        failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("fail")},
-        proven={(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")}
-        | {
-            (one.name, name)
-            for one in plan.annotators
-            if one.name in plan.references
-            for name in one.attributes
-        },
+        failed=_judged(plan, "fail"),
+        proven=_proven(plan),
         alpha=at.alpha,
         margin=plan.spec.alike_within,
         look=at.look,
     )
 
 
+def _keeping(tidy: pl.DataFrame) -> pl.DataFrame | None:
+    """Looks without the pictures that break their prompt; None where nobody says which do."""
+    told = tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS)))
+    broken = told.filter(value="yes").select("image_id")
+    return _looks(_left_out(tidy, broken, BREAKS)) if told.height else None
+
+
+def _taken(
+    calls: Sequence[MeasureCall], frames: Mapping[MeasureFrame, pl.DataFrame]
+) -> dict[str, list[pl.DataFrame]]:
+    """The frames that measures took, by what these need."""
+    taken: dict[str, list[pl.DataFrame]] = {}
+    for needs, frame in dict.fromkeys((call.info.needs, call.frame) for call in calls if not call.reads):
+        taken.setdefault(needs, []).append(frames[frame])
+    return taken
+
+
+def _judged(plan: Plan, verdict: str) -> set[tuple[str, str]]:
+    """Annotators and attributes of which a check elsewhere found so."""
+    return {(name, attribute) for name, one in plan.checks.items() for attribute in one.judged(verdict)}
+
+
 def _proven(plan: Plan) -> set[tuple[str, str]]:
     """Annotators and attributes that they read well: they passed a check, or are taken for right."""
-    passed = {(name, attribute) for name, one in plan.checks.items() for attribute in one.judged("pass")}
+    passed = _judged(plan, "pass")
     right = [one for one in plan.annotators if one.name in plan.references]
     return passed | {(one.name, attribute) for one in right for attribute in one.attributes}
 

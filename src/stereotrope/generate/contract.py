@@ -12,6 +12,7 @@ import polars as pl
 
 from stereotrope.clients import Account, Expectation
 from stereotrope.errors import TableError
+from stereotrope.inputs.columns import require_frame, require_row
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.plugins import Registry, require_facts, require_result
 from stereotrope.tables import (
@@ -20,8 +21,6 @@ from stereotrope.tables import (
     check_factors,
     factors_of,
     polars_types,
-    require_frame,
-    require_row,
 )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.differences import Differences, Place, place_of
-from stereotrope.measure.finder import Candidate, RunEvidence, counted, shift
+from stereotrope.measure.evidence import counted, shift
+from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import agreeing, disagreeing, marks_read
 from stereotrope.measure.sentences import quoted
 from stereotrope.stats import newcombe

@@ -15,12 +15,13 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stereotrope.errors import PluginError, did_you_mean
+from stereotrope.inputs.columns import require_frame
 from stereotrope.inputs.options import Options
 from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import OURS, Registry
-from stereotrope.tables import ESTIMATES, Band, polars_types, require_frame
+from stereotrope.tables import ESTIMATES, Band, polars_types
 
 Bounds = tuple[float | None, float | None]
 _Frames = list[pl.DataFrame]

@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.finder import Candidate, RunEvidence, difference_of
+from stereotrope.measure.evidence import difference_of
+from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.tables import CONSTRAINTS
 
 _AS_TOLD = "as told"

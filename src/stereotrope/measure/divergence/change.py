@@ -10,7 +10,8 @@ from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
-from stereotrope.measure.divergence.scores import parts_by, read_scores, with_q_values
+from stereotrope.measure.divergence.floors import EXCESS, scores_above_floor
+from stereotrope.measure.divergence.scores import parts_by, with_q_values
 from stereotrope.measure.divergence.vac import RAREFIED
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
 from stereotrope.stats import normal_quantile, paired_t, relative_change, signed_rank
@@ -25,9 +26,6 @@ OVER_PAIRS = "_change_t"
 
 RANKS = "_change_wilcoxon"
 """Ends the name of the same change with the p-value of Wilcoxon's test over pairs."""
-
-EXCESS = "excess"
-"""Which score is changed, and the name of the definition that such a change follows."""
 
 ORIGINALS: Mapping[str, str] = {"phrasing": "for", "mitigation": "none"}
 
@@ -160,7 +158,7 @@ def change(
     normal_quantile(level)
     if over in ESTIMATE_COLUMNS:
         raise UsageError(f"change: {over!r} is a column of every estimate; name a factor such as 'phrasing'")
-    table = _scores(estimates, over, score).drop_nulls(over)
+    table = scores_above_floor(estimates, over, score).drop_nulls(over)
     if group in table.columns:
         paired = pl.col(group).is_not_null()
         table = table.filter((pl.col("measure") != "cds") | ~paired.any().over("measure") | paired)
@@ -185,49 +183,6 @@ def change(
     rows = [row for scope, part in parts_by(table, scopes) for row in plan.rows(part, scope)]
     extra = [name for name in (*scopes[2:], *own, plan.dimension) if name is not None]
     return with_q_values(estimate_frame(rows, factors=(*extra, over)), "measure")
-
-
-def _scores(estimates: Any, over: str, score: str) -> pl.DataFrame:
-    """The scores with ``_score``, ``_above`` (what exceeds the floor) and ``_error`` (its standard error)."""
-    frame = read_scores(
-        estimates,
-        ("cds", "vac"),
-        (over,),
-        reader="change",
-        score=score,
-        scores=("value", EXCESS),
-        beside=(RAREFIED,),
-    )
-    rarefied, used = frame.filter(measure=RAREFIED), frame.filter(pl.col("measure") != RAREFIED)
-    cds = pl.col("measure") == "cds"
-    if score == "value" or used.filter(cds).height:
-        to_polars(used, what="estimates", needs=[score])
-    if score == EXCESS and used.filter(~cds).height and not rarefied.height:
-        raise TableError(
-            f"estimates: 'vac' has no noise floor of its own, and no row of {RAREFIED!r} stands beside it; "
-            "pass what vac returns by the definition 'paper' or 'capped', or set score='value'"
-        )
-    used, rarefied = (
-        pl.concat([estimate_frame([], factors=()), one], how="diagonal_relaxed") for one in (used, rarefied)
-    )
-    keys = ["measure", "definition", *(c for c in frame.columns if c not in ESTIMATE_COLUMNS)]
-    beside = rarefied.with_columns(measure=pl.lit("vac"), _above="value", _error=_ERROR)
-    beside = beside.select(*keys, "_above", "_error")
-    table = used.join(beside, on=keys, how="left", nulls_equal=True, maintain_order="left").with_columns(
-        _above=pl.when(cds).then("excess").otherwise("_above"),
-        _error=pl.when(cds).then(_ERROR).otherwise("_error"),
-    )
-    return table.with_columns(_score="_above" if score == EXCESS else "value")
-
-
-def _quantiles(levels: pl.Series) -> pl.Series:
-    return pl.Series([normal_quantile(level) for level in levels], dtype=pl.Float64)
-
-
-_ERROR = (pl.col("high") - pl.col("low")) / (
-    2 * pl.col("level").fill_null(0.95).map_batches(_quantiles, return_dtype=pl.Float64)
-)
-"""The standard error of a score, of its interval."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.divergence.change import CHANGE, EXCESS
+from stereotrope.measure.divergence.change import CHANGE
+from stereotrope.measure.divergence.floors import EXCESS
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import Wording, clean, quoted, span, two_decimals

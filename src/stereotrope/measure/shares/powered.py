@@ -217,17 +217,17 @@ def ppi_difference(
 
     Undefined
     ---------
-    ``no usable label``; ``no usable label of the reference``: people labelled no picture of a side, or there
-    is no baseline.
+    Where :func:`ppi_share` of a side is, and where there is no baseline (``no usable label of the
+    reference``).
 
     Notes
     -----
-    An annotator that errs more on one group shows a difference that is not there, and this one does not.
+    As for :func:`ppi_share`. An annotator that errs more on one group shows a difference that is not there,
+    and this one does not.
 
     References
     ----------
-    Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453; Newcombe (1998), Statistics in Medicine 17,
-    method 10.
+    As for :func:`ppi_share`; Newcombe (1998), Statistics in Medicine 17, method 10.
 
     Examples
     --------

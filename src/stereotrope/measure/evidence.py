@@ -1,0 +1,182 @@
+"""The pictures behind findings: by condition, attribute and value, and how shares of two sides differ."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import polars as pl
+
+from stereotrope.measure.cells import Cell, Peers, bound_columns
+from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
+from stereotrope.measure.sentences import Counted, Wording
+from stereotrope.measure.units import claim_of
+from stereotrope.stats import newcombe, shared_correlation
+from stereotrope.tables import LABELS, SCOPES
+
+_NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "seed", "excluded"}) - SCOPES
+_Levels = tuple[str | None, ...]
+Conditions = tuple[_Levels, ...]
+"""Combinations of factor levels, in the order of the labels."""
+
+
+def counted(values: Mapping[str, list[str]], value: str) -> Counted:
+    """How many images have a value, of how many."""
+    return len(values.get(value, ())), sum(map(len, values.values()))
+
+
+def shift(here: Counted, before: Counted) -> float:
+    """Share of a value less that in the reference, where there is one."""
+    (k, n), (j, m) = here, before
+    return (k / n if n else 0.0) - (j / m if m else 0.0)
+
+
+def difference_of(one: Cell, other: Cell, value: str, *, level: float) -> tuple[float, float, float]:
+    """Difference of the shares of a value with Newcombe's interval, as ``share_difference`` has it."""
+    counts = (one.count(value), one.n), (other.count(value), other.n)
+    *sides, correlation = effective_sides(one, other, value, counts, level)
+    low, high = newcombe(*sides, level=level, correlation=correlation)
+    return shift(*counts), float(low), float(high)
+
+
+def effective_sides(
+    one: Cell, other: Cell, value: str, counts: tuple[Counted, Counted], level: float
+) -> tuple[float, float, float, float, float]:
+    """Effective successes and trials of both sides, and the correlation of their shares.
+
+    counts: Counts of both sides, which may be of other labels than those of the cells.
+    """
+    both = one, other
+    claim = claim_of(*(cell.prompts for cell in both))
+    parts = [cell.effective(value, level=level, claim=claim)[1] / cell.n if cell.n else 1.0 for cell in both]
+    by_prompt = (side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values())))
+    correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
+    (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
+    return k, n, j, m, correlation
+
+
+class FindingEvidence:
+    """Images by condition, attribute and value of tidy labels, for quick look-up."""
+
+    def __init__(self, labels: pl.DataFrame) -> None:
+        self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
+        self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
+        self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
+        self._missing: dict[str, dict[_Levels, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        self._counted: dict[str, Mapping[_Levels, Cell]] = {}
+        self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
+        asked = labels.select("image_id", "prompt_id") if "prompt_id" in labels.columns else None
+        self._prompts: dict[str, str] = {} if asked is None else dict(asked.drop_nulls().iter_rows())
+        columns = labels.select("image_id", "attribute", "value", "excluded", *self.factors)
+        for image, attribute, value, excluded, *levels in columns.iter_rows():
+            condition = tuple(levels)
+            if excluded is None and value is not None:
+                here = self._values[attribute].setdefault(condition, {})
+                here.setdefault(str(value), []).append(image)
+            elif excluded is not None:
+                self._missing[attribute][condition][excluded] += 1
+            if excluded != PICTURE_EXCLUDED:
+                self._requests[condition][image] = excluded == PICTURE_REFUSED
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """Factors with more than one level among the pictures."""
+        conditions = set(self._requests) | {c for a in self._values.values() for c in a}
+        return [f for i, f in enumerate(self.factors) if len({c[i] for c in conditions}) > 1]
+
+    def conditions(self, attribute: str | None, scope: Mapping[str, str]) -> Conditions:
+        """The combinations of levels that a scope takes in, of an attribute or (None) of all requests."""
+        return tuple(sorted(self._fitting(attribute, scope), key=str))
+
+    def agreed(self, attribute: str | None, scope: Mapping[str, str] | None) -> dict[str, str | None]:
+        """The factors in which all these pictures have one level, or all have none."""
+        there = self._fitting(attribute, scope)
+        levels = {factor: {c[place] for c in there} for place, factor in enumerate(self.factors)}
+        return {factor: found.pop() for factor, found in levels.items() if len(found) == 1}
+
+    def drawn_under(self, scope: Mapping[str, str]) -> Conditions:
+        """The combinations of levels of all requests that a scope takes in, whoever looked at them."""
+        place = self.factors.index("annotator") if "annotator" in self.factors else len(self.factors)
+        kept = {levels[:place] + levels[place + 1 :] for levels in self._fitting(None, scope)}
+        return tuple(sorted(kept, key=str))
+
+    def sides(
+        self, attribute: str, scope: Mapping[str, str], wording: Wording
+    ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Images by value in a condition and in its reference, where it has one."""
+        return self.values(attribute, scope), self.values(attribute, wording.reference_scope(scope))
+
+    def moved(self, attribute: str, scope: Mapping[str, str], wording: Wording, value: str) -> float:
+        """Share of a value less that in the reference; 0 where there is nothing to compare with."""
+        here, before = self.sides(attribute, scope, wording)
+        return shift(counted(here, value), counted(before, value)) if here and before else 0.0
+
+    def values(self, attribute: str, scope: Mapping[str, str] | None) -> dict[str, list[str]]:
+        """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
+        found: dict[str, list[str]] = defaultdict(list)
+        here = self._values.get(attribute, {})
+        for condition in self._fitting(attribute, scope):
+            for value, images in here[condition].items():
+                found[value] += images
+        return dict(found)
+
+    def cell(self, attribute: str, scope: Mapping[str, str] | None) -> Cell:
+        """The images of a scope by value and prompt."""
+        here = self._fitting(attribute, scope)
+        return (
+            self._cells(attribute)[here[0]] if len(here) == 1 else self.cell_of(self.values(attribute, scope))
+        )
+
+    def bounds(
+        self, attribute: str, scopes: Sequence[Mapping[str, str] | None], value: str
+    ) -> dict[str, float]:
+        """What a difference of shares may be where labels are missing; none where few are."""
+        cells = []
+        for scope in scopes:
+            missing = sum(
+                (self._missing[attribute][one] for one in self._fitting(attribute, scope)), Counter()
+            )
+            cells.append(replace(self.cell_of(self.values(attribute, scope)), excluded=missing))
+        return bound_columns(value, *cells)
+
+    def cell_of(self, values: Mapping[str, Sequence[str]]) -> Cell:
+        """Images by value, counted by prompt."""
+        seen = {value: Counter(map(self._prompts.get, images)) for value, images in values.items() if images}
+        return Cell((), "", seen)
+
+    def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
+        if attribute not in self._counted:
+            cells = {one: replace(self.cell_of(of), key=one) for one, of in self._values[attribute].items()}
+            peers = Peers(list(cells.values()))
+            for cell in cells.values():
+                cell.peers = peers
+            self._counted[attribute] = cells
+        return self._counted[attribute]
+
+    def elsewhere(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
+        """Images by value of the attribute in every condition that a scope does not take in."""
+        inside = set(self._fitting(attribute, scope))
+        found: dict[str, list[str]] = defaultdict(list)
+        for condition, values in self._values.get(attribute, {}).items():
+            if condition not in inside:
+                for value, images in values.items():
+                    found[value] += images
+        return dict(found)
+
+    def requested(self, scope: Mapping[str, str], *, refused: bool = False) -> list[str]:
+        """Every picture that was asked for in a scope and drawn, or every one that was refused."""
+        asked = [self._requests[condition] for condition in self._fitting(None, scope)]
+        return list(dict.fromkeys(image for one in asked for image, was in one.items() if was is refused))
+
+    def _fitting(self, attribute: str | None, scope: Mapping[str, str] | None) -> list[_Levels]:
+        if scope is None:
+            return []
+        used = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
+        places, levels = tuple(i for i, _ in used), tuple(level for _, level in used)
+        known = list(self._requests if attribute is None else self._values.get(attribute, ()))
+        if (attribute, places) not in self._index:
+            index = self._index[attribute, places] = defaultdict(list)
+            for condition in known:
+                index[tuple(condition[i] for i in places)].append(condition)
+        exact = self._index[attribute, places].get(levels)
+        return exact or [c for c in known if all(c[i] in (level, None) for i, level in used)]
