@@ -139,8 +139,9 @@ def ppi_share(
     -----
     Whatever the annotator's errors, and however they differ between groups, the interval is right about what
     people would say; the better the annotator, the narrower, and never wider than that of people's labels
-    alone. It covers at 20 labels of people and more and shares of 0.05 and more, of 0.02 in 0.86 to 0.92
-    (docs/explanation/annotator-errors.md); where the annotator said other values of the pictures that people
+    alone. It covers at 20 labels of people and more as that of their labels alone does, at rare values too:
+    where people gave fewer than five labels of one of both answers, theirs stand alone
+    (docs/explanation/annotator-errors.md). Where the annotator said other values of the pictures that people
     took than of the rest (p < 0.01), the row is flagged ``sample_unlike``: they are no random part. Below ten
     it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum to 1. Pictures
     of which one of both cannot say are left out. Where people labelled pictures of four prompts or more,
