@@ -22,7 +22,7 @@ unit: $(VENV)/test-installed
 	$(BIN)/pytest --numprocesses=auto --dist=worksteal
 
 long: $(VENV)/test-installed
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -o faulthandler_timeout=0
 
 bench: $(VENV)/test-installed
 	$(BIN)/python -m bench
