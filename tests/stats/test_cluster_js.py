@@ -55,8 +55,17 @@ def test_clusters_that_agree_vary_by_what_the_pool_has() -> None:
     drawn = one.resampled(n_resamples=400, seed=1)
     assert one.freedom == 8
     assert drawn.std() > 0.05
-    # Two of seven prompts are of both groups: shares 6/7 and 1/7. Few prompts read more.
-    assert float(js_divergence([6, 1], [1, 6])) < drawn.mean() < 1.0
+    # Half of five and a half prompts is of both groups: shares 21/22 and 1/22. Few prompts read more.
+    assert float(js_divergence([21, 1], [1, 21])) < drawn.mean() < 1.0
+
+
+def test_attributes_of_a_prompt_stay_together_but_for_what_they_borrow() -> None:
+    groups, prompts = np.repeat([0, 1], 40), np.repeat(np.arange(20), 4)
+    mixed = np.random.default_rng(2).integers(0, 3, (80, 1)).repeat(2, axis=1)
+    agreeing = groups[:, None].repeat(2, axis=1)
+    for codes, least, most in ((mixed, 0.7, 0.99), (agreeing, -0.15, 0.15)):
+        drawn = Clustered.of(codes, groups, prompts).resampled(n_resamples=600, seed=3)
+        assert least < np.corrcoef(drawn.T)[0, 1] < most
 
 
 def test_a_group_without_a_cluster_is_refused() -> None:

@@ -15,8 +15,8 @@ from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import OneHot, mean_pair_js_of_weights, one_hot, tally, tally_draws
 
-_PSEUDO_CLUSTERS = 2.0
-"""Clusters' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
+_PSEUDO_CLUSTERS = 0.5
+"""Clusters' worth of the pool that each group is smoothed with; chosen by simulation (tests/measure)."""
 _CHUNK = 1000
 _Ints = NDArray[np.int64]
 
@@ -82,19 +82,24 @@ class Clustered:
     def resampled(self, *, n_resamples: int, seed: int = 0) -> Floats:
         """Divergence of each attribute when clusters are drawn again within their group, in bits.
 
-        The bootstrap is smoothed: each drawn cluster of m is one of all groups' with probability 2/(m + 2).
-        Without it, clusters that agree would never vary.
+        The bootstrap is smoothed: what a drawn cluster of m shows of an attribute is that of one of all
+        groups' with probability 0.5/(m + 0.5), each attribute on its own. Without it, clusters that agree
+        would never vary; borrowed whole, they would move all attributes at once, and their mean too far.
 
         Returns: Shape (n_resamples, n_attributes).
         """
-        drawn = []
+        drawn, ends = [], np.append(self.hot.starts[1:], len(self.counts))
         for g, m in enumerate(self.sizes):
             rng = np.random.default_rng([seed, 6, g, *self.sizes])
-            own = np.flatnonzero(self.group == g)
-            mixed = rng.integers(0, len(self.group), (n_resamples, m))
-            kept = rng.random((n_resamples, m)) >= _PSEUDO_CLUSTERS / (m + _PSEUDO_CLUSTERS)
-            mixed = np.where(kept, own[rng.integers(0, m, (n_resamples, m))], mixed)
-            drawn.append(tally(self.counts, tally_draws(mixed, len(self.group))))
+            own = np.flatnonzero(self.group == g)[rng.integers(0, m, (n_resamples, m))]
+            counts = tally(self.counts, tally_draws(own, len(self.group)))
+            for start, end in zip(self.hot.starts, ends, strict=True):
+                part = slice(start, end)
+                row, at = np.nonzero(rng.random(own.shape) < _PSEUDO_CLUSTERS / (m + _PSEUDO_CLUSTERS))
+                other = rng.integers(0, len(self.group), len(row))
+                swapped = self.counts[part, other] - self.counts[part, own[row, at]]
+                np.add.at(counts[part].T, row, swapped.T)
+            drawn.append(counts)
         return mean_pair_js_of_weights(drawn, self.hot).T
 
 

@@ -67,6 +67,17 @@ def test_intervals_over_prompts_cover() -> None:
         assert inside.mean() > 0.94, (prompts, icc, values)
 
 
+def test_the_mean_of_attributes_is_known_better_than_each() -> None:
+    """Its interval is 0.56 as wide; where whole prompts were borrowed it was 0.78."""
+    rng, widths = np.random.default_rng(5), []
+    for _ in range(15):
+        codes, group, prompt, _ = drawn(rng, prompts=8, icc=0.1, apart=1.0, values=5)
+        rows = prompt_scores(codes, group, prompt, QUICK)
+        widths.append([row["high"] - row["low"] for row in rows])
+    mean, *single = np.mean(widths, axis=0)
+    assert mean < 0.67 * np.mean(single)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("prompts", [4, 5, 8, 20])
 @pytest.mark.parametrize("icc", [0.1, 0.3])
