@@ -66,11 +66,11 @@ def test_markdown_has_no_column_break_link_or_html_left() -> None:
 
 
 def test_terminal_text_is_one_line_without_escapes() -> None:
-    assert escape.terminal("a\n\x1b[2Jb") == "a ␛[2Jb"
+    assert escape.terminal("a\n\x1b[2Jb") == "a ‹U+001B›[2Jb"
 
 
 def test_directions_are_named() -> None:
-    assert escape.visible("a\u202eb") == "a⟨U+202E⟩b"
+    assert escape.visible("a\u202eb") == "a‹U+202E›b"
 
 
 def test_a_megabyte_is_shortened_and_its_length_said() -> None:

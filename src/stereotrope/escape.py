@@ -37,10 +37,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
 
 
 def _name(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    return f"‹U+{ord(match.group()):04X}›"  # in signs that every font has
 
 
 def visible(text: str) -> str:

@@ -145,7 +145,7 @@ def test_words_of_measures_are_those_of_the_run_else_those_that_are_handed_in(ob
         tables = headline(replace(objects_run, info={**objects_run.info, **info}), **more)["tables"]
         return next(t["title"] for t in tables if t["measure"] == "bds")
 
-    assert first({"words": {"bds": {"short": "divergence \u202eof old"}}}) == "Divergence ⟨U+202E⟩of old"
+    assert first({"words": {"bds": {"short": "divergence \u202eof old"}}}) == "Divergence ‹U+202E›of old"
     assert first({"words": {"bds": "no mapping"}}) == "Bds"
     assert first({"words": None}, words=lambda: {"bds": {"short": "handed in"}}) == "Handed in"
     assert first({"words": None}) == "Bds"

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from tests.report.made_up_large import make_large
+from tests.report.made_up_objects import make_objects
+from tests.report.made_up_people import make_people
 from tests.report.made_up_remote import make_remote
+
+from stereotrope.tables import ROBUSTNESS, polars_types
 
 CUT = """[...document.querySelectorAll(".chart text")].filter((text) => {
   const of = text.getBoundingClientRect(), chart = text.closest(".chart").getBoundingClientRect();
@@ -39,6 +45,44 @@ def test_no_text_of_a_chart_is_cut_when_the_width_changes(visit: Any, people_rep
     for width in (390, 1280, 390):
         v.page.set_viewport_size({"width": width, "height": 844})
         v.page.wait_for_function(f"{CUT}.length === 0")
+
+
+def test_long_names_in_legends_fit_a_phone(visit: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    from stereotrope import report
+
+    run = make_people(tmp_path_factory.mktemp("people"))
+    long = {
+        "plain": "plain photograph without any mention",
+        "with diversity": "with a long instruction to vary",
+    }
+    frames = {f.name: getattr(run, f.name) for f in fields(run)}
+    renamed = {
+        name: frame.with_columns(pl.col(pl.String).replace(long))
+        for name, frame in frames.items()
+        if isinstance(frame, pl.DataFrame)
+    }
+    v = visit(
+        report.write(replace(run, **renamed), figures=False), viewport={"width": 390, "height": 844}
+    ).opened()
+    assert v.page.locator(".role-legend").count()
+    assert v.page.evaluate(f"{CUT}.length") == 0
+
+
+def test_other_ways_of_a_finding_fit_a_phone(visit: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    from stereotrope import report
+
+    run = make_objects(tmp_path_factory.mktemp("objects"), n=4)
+    counts = {"numerator": 17, "n": 20, "numerator_reference": 0, "n_reference": 20}
+    sizes = {"value": -0.85, "low": -0.96, "high": -0.44, "level": 0.95}
+    rows = [
+        {"finding_id": name, "way": "annotator", "level_of": "gemini-2.5-flash-preview", **counts, **sizes}
+        for name in run.findings["finding_id"]
+    ]
+    told = replace(run, robustness=pl.DataFrame(rows, schema=polars_types(ROBUSTNESS)))
+    v = visit(report.write(told, figures=False), viewport={"width": 390, "height": 844}).opened()
+    tables = "[...document.querySelectorAll('.findings .scroll')]"
+    assert v.page.evaluate(f"{tables}.length")
+    assert v.page.evaluate(f"{tables}.filter((t) => t.scrollWidth > t.clientWidth).length") == 0
 
 
 def test_a_page_with_everything_of_a_remote_run_fits_every_width(

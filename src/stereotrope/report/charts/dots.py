@@ -12,6 +12,7 @@ from stereotrope.report.charts.drawing import (
     chart_text,
     chart_texts,
     layer,
+    legend_of,
     narrow,
     nominal,
     numbered,
@@ -122,7 +123,8 @@ def _layers(
     shape = {}
     if names:
         scale = {"domain": list(names), "range": list(PALETTE[: len(names)])}
-        colour = nominal("series", names, scale=scale, legend={"symbolOpacity": 1})
+        legend = {"symbolOpacity": 1, **legend_of(names, narrow(_NARROW_LABELS, 200))}
+        colour = nominal("series", names, scale=scale, legend=legend)
         scale = {"domain": list(names), "range": list(SHAPES[: len(names)])}
         shape = {"shape": {"field": "series", "sort": list(names), "scale": scale}}
     hollow = {"condition": {"test": "datum.sure === false", "value": "var(--paper)"}}

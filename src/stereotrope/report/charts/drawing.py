@@ -7,7 +7,7 @@ exports put the values of the light theme in their place.
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stereotrope.escape import ellipsis, visible
@@ -17,6 +17,8 @@ VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 NARROW = 400
 """Units of a chart below which it says less."""
 _EXPORT_WIDTH = 420
+_LONGEST_NAME, _SIGN_OF_NAME, _SIGN = 150, 7, 34
+"""Units of a name in a legend, of a letter of it, and of the sign before it with the space behind both."""
 _WIDTH = re.compile(r"\bwidth\b")
 
 PALETTE = tuple(f"var(--group-{i})" for i in range(1, 8))
@@ -59,6 +61,13 @@ def numbered(values: list[dict[str, Any]], label: str, *others: str) -> None:
 def narrow(then: object, otherwise: object) -> str:
     """An expression that is one thing on a narrow page and another elsewhere."""
     return f"containerWidth < {NARROW} ? {then} : {otherwise}"
+
+
+def legend_of(names: Iterable[str], labels: str) -> dict[str, Any]:
+    """A legend of as many columns as its names have room for; ``labels`` is what stands left of the plot."""
+    wide = _SIGN + min(_LONGEST_NAME, round(_SIGN_OF_NAME * max(map(len, names), default=0)))
+    columns = f"max(1, floor((containerWidth - ({labels})) / {wide}))"
+    return {"columns": {"expr": columns}, "labelLimit": _LONGEST_NAME}
 
 
 def layer(

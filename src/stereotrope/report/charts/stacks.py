@@ -12,6 +12,7 @@ from stereotrope.report.charts.drawing import (
     chart_text,
     chart_texts,
     layer,
+    legend_of,
     narrow,
 )
 
@@ -91,8 +92,8 @@ def _along(field: str, room: str) -> dict[str, Any]:
 
 
 def _pieces(colours: Mapping[str, str], room: str) -> dict[str, Any]:
-    legend = {"columns": {"expr": narrow(3, 4)}, "labelLimit": 110}
-    legend |= {"symbolType": "square", "symbolStrokeColor": "var(--quiet)", "symbolStrokeWidth": 0.5}
+    legend = {**legend_of(colours, str(_LABELS)), "symbolType": "square", "symbolStrokeColor": "var(--quiet)"}
+    legend |= {"symbolStrokeWidth": 0.5}
     scale = {"domain": list(colours), "range": list(colours.values())}
     colour = {"field": "group", "type": "nominal", "scale": scale, "legend": legend}
     mark = {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 1}
