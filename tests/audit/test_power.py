@@ -131,6 +131,34 @@ def test_more_pictures_find_smaller_shifts(few) -> None:
     assert power.pictures(0.9) < wanted
 
 
+@pytest.mark.parametrize("needed", [*range(5, 300, 7), 2_000, 6_000])
+def test_few_numbers_of_pictures_are_tried(monkeypatch, needed: int) -> None:
+    tried = []
+
+    def chance(_: Power, shift: float, spread: float = 0.0, n: int | None = None) -> float:
+        tried.append(n)
+        return 0.9 if n >= needed else 0.1
+
+    monkeypatch.setattr(Power, "n_comparisons", 100)
+    monkeypatch.setattr(Power, "power", chance)
+    told = power_of(audit(20)).pictures(0.5)
+    assert len(set(tried)) <= 10
+    if needed > 5_000:
+        assert told is None
+    else:
+        assert needed * 3 / 4 - 1 < told < needed * 4 / 3 + 1
+
+
+def test_shuffles_that_no_p_rests_on_are_left_out(tmp_path) -> None:
+    rows = ["text,group", *(f"a {thing} for {g},{g}" for thing in THINGS[:4] for g in ("base", "us"))]
+    (tmp_path / "prompts.csv").write_text("\n".join(rows))
+    text = "prompts: prompts.csv\nbaseline: {group: base}\nimages_per_prompt: 5\npermutations: 999\n"
+    text += "generators: [calibrated]\nannotators: [colour]\nmeasures: [bds]\n"
+    powers = power_of(audit(20, objects=2, groups=2)), Power(st.Audit.from_text(text, base=tmp_path).plan())
+    shuffles = [{c.name: c.arguments.get("n_permutations") for c in p._testing}["bds"] for p in powers]
+    assert shuffles == [1, 999]
+
+
 def test_an_audit_that_is_too_small_finds_nothing(few) -> None:
     power = power_of(audit(2, objects=2, groups=2))
     assert power.smallest() is None

@@ -257,6 +257,12 @@ def test_the_strongest_row_stands_first_and_the_floor_counts():
     assert [line[0] for line in lines[3:6]] == ["y", "z", "x"]
 
 
+def test_what_lacks_the_floor_that_others_have_stands_behind_them():
+    rows = [estimate(object=o, value=v, floor=f) for o, v, f in (("a", 0.9, None), ("b", 0.1, 0.05))]
+    lines = printed(table("bds", [*rows, estimate(object="c", value=None)])).splitlines()
+    assert [line[0] for line in lines[3:5]] == ["b", "a"]
+
+
 @pytest.mark.parametrize(
     "measure",
     [

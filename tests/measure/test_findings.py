@@ -258,6 +258,19 @@ def test_attributes_that_lack_the_same_pictures_are_one_finding(make_labels) -> 
     assert found["attribute"].to_list() == [None]
 
 
+def test_a_sample_by_people_is_no_failure_to_label_the_rest(make_labels) -> None:
+    labels = make_labels({("m", "car", "base"): {"x": 4, "unclear": 2, "none": 14}}).with_columns(
+        annotator=pl.lit("people"),
+        excluded=pl.col("value").replace_strict({"none": "not labelled", "unclear": "unclear"}, default=None),
+    )
+    truth = labels.select("image_id", "attribute", "value")
+    table = agreement(labels, truth)
+    told = "16 of 20 pictures have no label of the product colour by the annotator “people” that can be used "
+    assert findings(table, labels)["sentence"].to_list() == [f"{told}(not labelled: 14, unclear: 2)."]
+    sample = findings(table, labels, proven=[("people", "product_colour")])
+    assert sample["sentence"].to_list() == [f"{told}(unclear: 2).".replace("16 of 20", "2 of 6")]
+
+
 def test_an_annotator_that_reads_too_little_or_too_badly_is_found(make_labels) -> None:
     labels = make_labels({("m", "car", "base"): {"x": 17, "unclear": 2, "invalid": 1}})
     labels = labels.with_columns(

@@ -122,6 +122,17 @@ def test_a_row_without_an_interval_leads_none_that_has_one(judged: Any) -> None:
     assert all("low" in v for v in drawn)
 
 
+def test_a_row_without_the_floor_that_others_have_leads_none_of_them(judged: Any) -> None:
+    whole = (pl.col("measure") == "bds") & (pl.col("attribute") == "all") & pl.col("value").is_not_null()
+    single = whole & (pl.int_range(pl.len()).over(whole) == 0)
+    told = {"value": 1.0, "floor": None}
+    changed = [pl.when(single).then(pl.lit(v)).otherwise(c).alias(c) for c, v in told.items()]
+    run = replace(judged, estimates=judged.estimates.with_columns(changed))
+    drawn = values(chapters(run)["divergence"][0].lead.panels[0])
+    assert len(drawn) == 10
+    assert all(v["value"] < 1 for v in drawn)
+
+
 def test_rows_that_only_mirror_others_are_counted_where_the_strongest_stand(judged: Any) -> None:
     two = judged.estimates.filter(pl.col("category").ne_missing("black"))
     changed = chapters(replace(judged, estimates=two))["shares"][-1].lead

@@ -132,7 +132,8 @@ class Power:
     def n_comparisons(self) -> int:
         """Comparisons of the whole audit."""
         labels = self._labels(self._conditions, 2, 0.0, np.random.default_rng(0))
-        return self._compared(labels, self._comparing, _COARSE).height if self._testing else 0
+        calls = [_quicker(call, _COARSE) for call in self._comparing]
+        return self._compared(labels, calls).height if self._testing else 0
 
     def at(self, shift: float, n: int | None = None) -> Simulated:
         """Comparisons with such a shift and ``n`` pictures a condition; those of the audit when None."""
@@ -173,9 +174,18 @@ class Power:
             ),
             len(steps) - 1,
         )
-        while place + 1 < len(steps) and self.power(shift, spread, steps[place]) < self.chance:
-            place += 1
-        while place and self.power(shift, spread, steps[place - 1]) >= self.chance:
+
+        def found(at: int) -> bool:
+            return self.power(shift, spread, steps[at]) >= self.chance
+
+        short, stride = place, 1
+        # In growing strides, so that little is made up on the way to where nothing helps.
+        while place + 1 < len(steps) and not found(place):
+            short, place, stride = place, min(place + stride, len(steps) - 1), 2 * stride
+        while place - short > 1 and found(place):
+            middle = (short + place) // 2
+            short, place = (short, middle) if found(middle) else (middle, place)
+        while place and found(place - 1):
             place -= 1
         above = self.power(shift, spread, steps[place])
         if above < self.chance or not place:
@@ -217,11 +227,16 @@ class Power:
 
     @cached_property
     def _testing(self) -> list[MeasureCall]:
-        """Those that test the differences that are made up."""
+        """Those that test the differences that are made up, without shuffles that no p-value rests on."""
         labels = self._labels(self._sample(0), 8, 0.5, np.random.default_rng(0))
-        testing = [
-            call for call in self._comparing if self._planted(self._compared(labels, [call], _COARSE)).height
-        ]
+        testing = []
+        for call in self._comparing:
+            ways = [_quicker(call, less) for less in (_COARSE, {"n_bootstrap": 0})]
+            coarse, whole = (
+                self._planted(self._compared(labels, [way])).select("p_value", "p_least") for way in ways
+            )
+            if coarse.height:
+                testing.append(ways[0] if coarse.equals(whole) else ways[1])
         if not testing:
             raise self._refused("tests a difference of labels")
         return testing
@@ -243,7 +258,7 @@ class Power:
     @cached_property
     def _conditions(self) -> pl.DataFrame:
         """Model, factors and number of prompts of each condition."""
-        asked = self.plan.requests.select("prompt_id", pl.col("drawn_by").alias(GENERATOR)).unique()
+        asked = self.plan.requests.select("prompt_id", GENERATOR).unique()
         told = asked.join(self.plan.prompts, on="prompt_id")
         factors = [GENERATOR, *self.plan.factors]
         return told.group_by(factors, maintain_order=True).agg(_prompts=pl.len()).sort(factors)
@@ -306,7 +321,7 @@ class Power:
         found: list[pl.DataFrame] = []
         while sum(part.height for part in found) < _PLACES / 2 and len(found) < _ROUNDS:
             labels = self._labels(self._sample(len(found)), n, shift, rng)
-            found.append(self._planted(self._compared(labels, self._testing, {"n_bootstrap": 0})))
+            found.append(self._planted(self._compared(labels, self._testing)))
         rows = pl.concat(found)
         return Simulated(
             rows["p_value"].to_numpy(),
@@ -361,16 +376,16 @@ class Power:
         named = {v for call in self._comparing for v in _list(call.arguments.get("value"))}
         return len(named)
 
-    def _compared(
-        self, labels: pl.DataFrame, calls: Sequence[MeasureCall], less: Mapping[str, int]
-    ) -> pl.DataFrame:
-        """How the comparisons of labels end; ``less``: arguments of measures that take time."""
-        made = []
-        for call in calls:
-            quick = {name: number for name, number in less.items() if name in call.arguments}
-            made.append(replace(call, arguments={**call.arguments, **quick}))
-        estimates = pl.concat([call(labels) for call in made], how="diagonal")
+    def _compared(self, labels: pl.DataFrame, calls: Sequence[MeasureCall]) -> pl.DataFrame:
+        """How the comparisons of labels end."""
+        estimates = pl.concat([call(labels) for call in calls], how="diagonal")
         return measure.comparisons(estimates, labels, alpha=self.level, margin=self.plan.spec.alike_within)
+
+
+def _quicker(call: MeasureCall, less: Mapping[str, int]) -> MeasureCall:
+    """The measure with less of what takes time."""
+    quick = {name: number for name, number in less.items() if name in call.arguments}
+    return replace(call, arguments={**call.arguments, **quick})
 
 
 def _shifted(share: Floats, shift: float, named: int, rng: np.random.Generator) -> Floats:

@@ -1,6 +1,5 @@
 """The main scores of a run in a screenful: one row each, the noise floor beside the value."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,8 +121,16 @@ def _strength(row: _Row) -> float:
 
 
 def _strongest(rows: Iterable[_Row], strength: Callable[[_Row], float] = _strength) -> list[_Row]:
-    """Rows by strength; equal ones as they stood, undefined ones last."""
-    return sorted(rows, key=lambda row: -math.inf if row["value"] is None else strength(row), reverse=True)
+    """Rows by strength, behind them those whose floor is not known, then undefined ones."""
+    listed = list(rows)
+    floors = any(row.get("floor") is not None for row in listed)
+
+    def place(row: _Row) -> tuple[bool, bool, float]:
+        if row["value"] is None:
+            return True, True, 0.0
+        return False, floors and row["floor"] is None, -strength(row)
+
+    return sorted(listed, key=place)
 
 
 def _table(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:

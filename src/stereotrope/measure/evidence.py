@@ -173,7 +173,7 @@ class FindingEvidence:
             return []
         used = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
         places, levels = tuple(i for i, _ in used), tuple(level for _, level in used)
-        known = list(self._requests if attribute is None else self._values.get(attribute, ()))
+        known = self._requests if attribute is None else self._values.get(attribute, {})
         if (attribute, places) not in self._index:
             index = self._index[attribute, places] = defaultdict(list)
             for condition in known:

@@ -182,10 +182,12 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     prose = material.explain(series_of(frame.row(0, named=True)), definition)
     columns = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
     columns += varying_columns(material, frame)
+    floors = bool(frame["floor"].drop_nulls().len())
     records = sorted(
         frame.filter(pl.col("value").is_not_null()).iter_rows(named=True),
         key=lambda r: (
-            (r["low"] is None, (r["floor"] or 0.0) - abs(r["value"])),  # what has no interval leads nothing
+            # What has no interval, or lacks the floor that others have, leads nothing.
+            (r["low"] is None, floors and r["floor"] is None, (r["floor"] or 0.0) - abs(r["value"])),
             -(r["n"] or 0),
             [material.position(c, r[c]) for c in columns],
         ),

@@ -117,12 +117,15 @@ def _chosen(steps: _Ints, chosen: int) -> Floats:
     """In proportion, the ways in which so many chosen ones have each sum."""
     most = int(np.sort(steps)[-chosen:].sum())
     ways = np.zeros((chosen + 1, most + 1))
-    ways[0, 0], odds = 1.0, chosen / steps.size
-    for step in steps.tolist():
+    ways[0, 0], odds, reach = 1.0, chosen / steps.size, 0
+    for left, step in zip(range(steps.size - 1, -1, -1), np.sort(steps).tolist(), strict=True):
+        # Only what can still become a choice of so many, and sums that are reached by now.
+        low, high = max(0, chosen - left), min(chosen, steps.size - left)
+        reach = min(most, reach + step)
         # In with a probability, so that neither many nor few ways leave the range of a float.
-        more = (1 - odds) * ways
-        more[1:, step:] += odds * ways[:-1, : most + 1 - step]
-        ways = more
+        more = odds * ways[max(0, low - 1) : high, : reach + 1 - step]
+        ways[low : high + 1, : reach + 1] *= 1 - odds
+        ways[max(1, low) : high + 1, step : reach + 1] += more
     return np.asarray(ways[chosen])
 
 

@@ -37,9 +37,8 @@ def icc_evidence(k: ArrayLike, n: ArrayLike) -> Floats:
     successes, trials = _scaled(k, n)
     if not 0 < successes.sum() < trials.sum() or trials.max() < 2:
         return np.zeros(ICC_GRID.size)
-    rising, whole = _rising(1 << int(trials.max() - 1).bit_length())
-    found = rising[successes].sum(axis=0) + rising[trials - successes][:, ::-1].sum(axis=0)
-    return np.asarray(special.logsumexp(found, axis=0) - whole[trials].sum(axis=0) - np.log(_N_SHARES))
+    # Sorted: the order of clusters says nothing, and many cells have the same counts.
+    return _evidence(tuple(sorted(zip(successes.tolist(), trials.tolist(), strict=True)))).copy()
 
 
 def icc_weights(evidence: Sequence[Floats]) -> Floats:
@@ -116,6 +115,17 @@ def _scaled(k: ArrayLike, n: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.i
     successes, trials = np.asarray(k, np.float64), np.asarray(n, np.float64)
     scale = np.minimum(1.0, _MOST_MEMBERS / np.maximum(trials, 1.0))
     return np.rint(successes * scale).astype(np.int64), np.rint(trials * scale).astype(np.int64)
+
+
+@lru_cache(maxsize=20_000)
+def _evidence(counts: tuple[tuple[int, int], ...]) -> Floats:
+    """:func:`icc_evidence` of counts that can tell."""
+    successes, trials = np.array(counts).T
+    rising, whole = _rising(1 << int(trials.max() - 1).bit_length())
+    found = rising[successes].sum(axis=0) + rising[trials - successes].sum(axis=0)[::-1]
+    most = found.max(axis=0)
+    shares = np.log(np.exp(found - most).sum(axis=0)) + most
+    return np.asarray(shares - whole[trials].sum(axis=0) - np.log(_N_SHARES))
 
 
 @lru_cache(maxsize=8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stereotrope.measure.divergence import chance
 from stereotrope.measure.divergence.chance import chance_of
 from stereotrope.stats import (
     cauchy_combined,
@@ -86,3 +87,13 @@ def test_of_three_groups_one_that_is_apart_has_a_p_that_no_shuffle_gives() -> No
     p, least = found(codes, group)
     assert p[1] < 1e-9
     assert least[1] <= p[1]
+
+
+def test_rows_that_score_as_high_are_counted_with_ties_and_without_what_is_not_known() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.where(rng.random((200, 3)) < 0.1, np.nan, rng.integers(0, 30, (200, 3)) / 7)
+    told = [
+        [1.0 if np.isnan(s) else (column[~np.isnan(column)] >= s).mean() for s in column]
+        for column in scores.T
+    ]
+    assert chance._upper(scores) == pytest.approx(np.array(told).T, abs=1e-12)
