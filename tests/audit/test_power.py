@@ -186,6 +186,24 @@ measures: [share_difference]
     assert alike.power(0.6) < alone.power(0.6) - 0.1
 
 
+def test_models_that_one_file_lists_are_several(tmp_path) -> None:
+    rows = [
+        f"{model}-{group}-{k}.png,{model},{group},A cup for {group},{'red' if k % 2 else 'blue'}"
+        for model in ("a", "b", "c")
+        for group in ("base", "us")
+        for k in range(6)
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(["file_name,model,group,prompt,colour", *rows]))
+    text = """\
+generators: [{labels: labels.csv, name_from: model, factors: [group], prompt: prompt}]
+annotators: [{labels: labels.csv, name: judge, attributes: [colour]}]
+baseline: {group: base}
+measures: [share_difference]
+"""
+    power = Power(st.Audit.from_text(text, base=tmp_path).plan())
+    assert (power.n, power.n_comparisons) == (6, 3)
+
+
 def test_a_factor_may_have_any_name(few, tmp_path) -> None:
     rows = ["text,condition,n_prompts", "a cup,plain,one", "a new cup,new,one"]
     (tmp_path / "prompts.csv").write_text("\n".join(rows))
