@@ -54,18 +54,19 @@ def one_hot(codes: NDArray[np.integer]) -> OneHot:
 def tally(columns: Counts, weights: Counts) -> Counts:
     """Counts by column and replicate: ``columns @ weights``.
 
-    Small products are taken in slices that BLAS does on one thread: waking threads for each costs more
-    than the product, several times more on a busy machine.
+    Products are taken in slices that BLAS does on one thread: waking threads for each costs more than the
+    product, several times more on a busy machine. Whole numbers are summed without rounding in any slices.
     """
     rows, inner = columns.shape
+    depth = max(1, _ONE_THREAD // (max(1, rows) * _SLICE))
     step = max(_SLICE, _ONE_THREAD // max(1, rows * inner))
-    if rows * inner > _ONE_THREAD or weights.shape[1] <= step:
-        product: Counts = columns @ weights
-        return product
     result = np.empty((rows, weights.shape[1]), dtype=np.float32)
     for start in range(0, weights.shape[1], step):
         part = slice(start, start + step)
-        np.matmul(columns, weights[:, part], out=result[:, part])
+        np.matmul(columns[:, :depth], weights[:depth, part], out=result[:, part])
+        for first in range(depth, inner, depth):
+            some = slice(first, first + depth)
+            result[:, part] += columns[:, some] @ weights[some, part]
     return result
 
 

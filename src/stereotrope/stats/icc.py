@@ -37,8 +37,8 @@ def icc_evidence(k: ArrayLike, n: ArrayLike) -> Floats:
     successes, trials = _scaled(k, n)
     if not 0 < successes.sum() < trials.sum() or trials.max() < 2:
         return np.zeros(ICC_GRID.size)
-    # Sorted: the order of clusters says nothing, and many cells have the same counts.
-    return _evidence(tuple(sorted(zip(successes.tolist(), trials.tolist(), strict=True)))).copy()
+    # Measures of one run ask for the same cells again.
+    return _evidence(tuple(successes.tolist()), tuple(trials.tolist())).copy()
 
 
 def icc_weights(evidence: Sequence[Floats]) -> Floats:
@@ -118,14 +118,12 @@ def _scaled(k: ArrayLike, n: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 @lru_cache(maxsize=20_000)
-def _evidence(counts: tuple[tuple[int, int], ...]) -> Floats:
+def _evidence(k: tuple[int, ...], n: tuple[int, ...]) -> Floats:
     """:func:`icc_evidence` of counts that can tell."""
-    successes, trials = np.array(counts).T
+    successes, trials = np.array(k), np.array(n)
     rising, whole = _rising(1 << int(trials.max() - 1).bit_length())
     found = rising[successes].sum(axis=0) + rising[trials - successes].sum(axis=0)[::-1]
-    most = found.max(axis=0)
-    shares = np.log(np.exp(found - most).sum(axis=0)) + most
-    return np.asarray(shares - whole[trials].sum(axis=0) - np.log(_N_SHARES))
+    return np.asarray(special.logsumexp(found, axis=0) - whole[trials].sum(axis=0) - np.log(_N_SHARES))
 
 
 @lru_cache(maxsize=8)
