@@ -10,6 +10,7 @@ from stereotrope.annotate.caption import CaptionAnnotator, ImportedCaptions
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.detection import Detector
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
@@ -39,6 +40,7 @@ __all__ = [
     "CaptionAnnotator",
     "ColourAnnotator",
     "ConstraintAnnotator",
+    "Detector",
     "Discoverer",
     "DuplicatesAnnotator",
     "Encoder",

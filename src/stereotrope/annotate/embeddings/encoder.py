@@ -1,8 +1,5 @@
 """Encoders on this computer; torch and transformers are loaded when one first encodes."""
 
-import hashlib
-import importlib.util
-import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +14,20 @@ from pydantic import AfterValidator, Field
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.embeddings.vectors import Pixels, Vector, embeddings_rows, pack, unit_vector, unpack
 from stereotrope.annotate.label import Attributes
+from stereotrope.annotate.local import (
+    DECODING_THREADS,
+    LOCAL_PACKAGES,
+    Device,
+    model_identity,
+    model_place,
+    picture_parts,
+    require_local,
+)
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.registry import annotator
-from stereotrope.errors import PictureError, UsageError, did_you_mean
+from stereotrope.errors import PictureError, did_you_mean
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
-from stereotrope.pictures import PIXELS_AT_ONCE
 from stereotrope.tables import fingerprint_of
 
 if TYPE_CHECKING:
@@ -32,11 +37,7 @@ ENCODER_KINDS = ("clip", "siglip")
 """Families of encoders, the part of an entry before the colon."""
 
 BATCH = 16
-_DECODING_THREADS = 4
 _NO_VECTOR = "the model gives no finite vector"
-_DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
-_OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin"))
-_PACKAGES = ("torch", "transformers")
 
 
 class Encoded(NamedTuple):
@@ -67,7 +68,7 @@ class Encoder(Annotator):
     version = 1
     gives = ("embeddings",)
     stage = "embed"
-    libraries = _PACKAGES
+    libraries = LOCAL_PACKAGES
     batch = BATCH
 
     def __init__(
@@ -94,6 +95,10 @@ class Encoder(Annotator):
         """The model as an audit file names it."""
         return f"{self.kind}:{self.model}"
 
+    @property
+    def _what(self) -> str:
+        return f"encoder {self.written!r}"
+
     def recall(self, fingerprint: str) -> None:
         """Take the fingerprint that a run stored of a model whose folder is not here any more."""
         if isinstance(self.model, Path) and not (self.model / "config.json").is_file():
@@ -105,26 +110,15 @@ class Encoder(Annotator):
 
         Raises UsageError: The folder is not there.
         """
-        if not isinstance(self.model, Path):
-            given = {"model": self.model, "revision": self.revision}
-            return fingerprint_of(f"encoder:{self.kind}", self.version, given)
-        there = sorted(self._folder().iterdir())
-        files = [file for file in there if file.suffix in _OF_A_MODEL and file.is_file()]
-        names = {"files": [file.name for file in files]}
-        return fingerprint_of(f"encoder:{self.kind}", self.version, names, *map(_digest, files))
+        said, digests = model_identity(self.model, self.revision, self._what)
+        return fingerprint_of(f"encoder:{self.kind}", self.version, said, *digests)
 
     def require(self) -> None:
         """Refuse what cannot work, before anything is spent; loads nothing.
 
         Raises UsageError: torch or transformers is not installed, or the folder holds no model.
         """
-        if absent := [name for name in _PACKAGES if importlib.util.find_spec(name) is None]:
-            raise UsageError(
-                f"encoder {self.written!r} needs {' and '.join(absent)}, not installed here; install the "
-                "extra `local`: pip install 'stereotrope[local]'"
-            )
-        if isinstance(self.model, Path):
-            self._folder()
+        require_local(self.model, self._what)
 
     def setup(self) -> None:
         """Load the model, once.
@@ -153,10 +147,10 @@ class Encoder(Annotator):
         Very large ones are encoded in parts of the batch, so that not all are in memory at once.
         """
         self.setup()  # first: what cannot be loaded is told before pictures are decoded
-        return [outcome for part in _parts(shown) for outcome in self._encoded(part)]
+        return [outcome for part in picture_parts(shown) for outcome in self._encoded(part)]
 
     def _encoded(self, shown: Sequence[Picture]) -> list[Mapping[str, Any]]:
-        with ThreadPoolExecutor(_DECODING_THREADS) as pool:
+        with ThreadPoolExecutor(DECODING_THREADS) as pool:
             decoded = list(pool.map(_pixels, shown))
         vectors = iter(self.encode_pictures([each for each in decoded if not isinstance(each, str)]))
         return [
@@ -209,15 +203,6 @@ class Encoder(Annotator):
         vectors, tokens, most = self._loaded_model().texts(texts)
         return [Encoded(unit_vector(row), n, most) for row, n in zip(vectors, tokens, strict=True)]
 
-    def _folder(self) -> Path:
-        folder = Path(self.model)
-        if not (folder / "config.json").is_file():
-            raise UsageError(
-                f"encoder {self.written!r}: no model is there (config.json is missing); give the folder that "
-                "`save_pretrained` wrote, or a name on the Hugging Face hub"
-            )
-        return folder
-
 
 class _Texts(Annotator):
     """The side of an encoder that encodes the texts of prompts."""
@@ -257,25 +242,8 @@ def _pixels(picture: Picture) -> Pixels | str:
         return error.reason
 
 
-def _parts(shown: Sequence[Picture]) -> Iterator[list[Picture]]:
-    part: list[Picture] = []
-    pixels = 0
-    for picture in shown:
-        pixels += picture.n_pixels
-        if part and pixels > PIXELS_AT_ONCE:
-            yield part
-            part, pixels = [], picture.n_pixels
-        part.append(picture)
-    yield part
-
-
 def _outcome(vector: Vector | None) -> dict[str, Any]:
     return {"reason": _NO_VECTOR} if vector is None else {"vector": pack(vector)}
-
-
-def _digest(file: Path) -> bytes:
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").digest()
 
 
 def _encoder(value: str) -> str:
@@ -288,19 +256,13 @@ def _encoder(value: str) -> str:
     return f"{kind}:{model}"
 
 
-def _device(value: str) -> str:
-    if not _DEVICE.fullmatch(value):
-        raise ValueError("must be auto, cpu, cuda or cuda:0 …")
-    return value
-
-
 class EncoderOptions(Options):
     """As of :class:`Encoder`; ``encoder`` is ``clip:MODEL``, the model a name on the hub or a folder."""
 
     encoder: Annotated[Text, AfterValidator(_encoder)]
     name: Name | None = None
     batch: int = Field(BATCH, ge=1, le=4096)
-    device: Annotated[Text, AfterValidator(_device)] = "auto"
+    device: Device = "auto"
     revision: Text | None = None
 
 
@@ -312,10 +274,6 @@ class EncoderOptions(Options):
 def encoder(options: EncoderOptions, context: Context) -> Encoder:
     """Name the model; it is loaded when it first encodes."""
     kind, _, model = options.encoder.partition(":")
-    where: str | Path = model
-    if model.startswith((".", "/", "~")):
-        where = context.folder / Path(model).expanduser()
-        if options.revision is not None:
-            raise UsageError(f"encoder {options.encoder!r}: a folder has no revision; remove `revision:`")
+    where = model_place(model, context.folder, options.revision, f"encoder {options.encoder!r}")
     given = options.model_dump(include={"batch", "device", "revision"})
     return Encoder(kind, where, name=options.name or Path(model).name or kind, **given)
