@@ -73,6 +73,8 @@ def template(name, url):
     smaller = {
         "prompt: 100": "prompt: 2",
         "prompt: 20": "prompt: 2",
+        "prompt: 8": "prompt: 1",
+        "# subjects: [a person, an individual, someone, a friend, a colleague]": "subjects: [a person]",
         "[car, cup]": "[cup]",
         "middle-aged, ": "",
     }

@@ -10,11 +10,13 @@ from stereotrope import design
 from stereotrope.annotate import Annotator
 from stereotrope.audit.file import AuditSpec
 from stereotrope.design.prompts import own_prompts
+from stereotrope.design.scenarios import is_scenarios, scenario_prompts
 from stereotrope.errors import InputError, UsageError
 from stereotrope.generate import METADATA_NAMES, REQUESTS, Generator, ImageRequest, request_id, requests_frame
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, require_model
+from stereotrope.suites import suite_named
 from stereotrope.tables import factors_of
 
 NO_REQUESTS = pl.DataFrame(schema={**REQUESTS, "drawn_by": pl.String})
@@ -30,18 +32,31 @@ _NAMING = ("name_from", "prompt", "negative", "seed", "file")
 """Keys of a generator's entry that name a column each."""
 
 
-def _designed(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
-    """The prompts of the audit file, else of its suite; None where generators bring their own."""
+def _designed(
+    spec: AuditSpec, suite: Mapping[str, Any], source: Source, notes: list[str]
+) -> pl.DataFrame | None:
+    """The prompts of the audit file, else of its suite; None where generators bring their own.
+
+    What is to be said of how they were worded is added to ``notes``.
+    """
     things = spec.objects or suite.get("objects")
+    folder = suite_named(spec.suite).folder if spec.suite is not None else source.base
+    given = spec.prompts if spec.prompts is not None else {}
+    standard = suite.get("prompts")
     try:
+        if spec.prompts is not None and (spec.objects or spec.dimensions):
+            raise source.error(
+                "prompts: give either `prompts` or `objects` and `dimensions`, not both", "prompts"
+            )
+        if is_scenarios(given) or (spec.prompts is None and is_scenarios(standard)):
+            theirs = standard if is_scenarios(standard) else None
+            worded = scenario_prompts(given, source.base, suite=theirs, suite_base=folder)
+            notes += worded.notes
+            return worded.prompts
         if spec.prompts is not None:
-            if spec.objects or spec.dimensions:
-                raise source.error(
-                    "prompts: give either `prompts` or `objects` and `dimensions`, not both", "prompts"
-                )
             return own_prompts(spec.prompts, source.base)
         if not things:
-            return own_prompts(suite["prompts"], source.base) if "prompts" in suite else None
+            return None if standard is None else own_prompts(standard, folder)
         templates = spec.templates.model_dump() if spec.templates else suite.get("templates")
         if templates is None:
             raise source.error(
@@ -120,26 +135,39 @@ def baselines_of(
 
 
 def requests_of(
-    spec: AuditSpec, suite: Mapping[str, Any], generators: Sequence[Generator], count: int, source: Source
+    spec: AuditSpec,
+    suite: Mapping[str, Any],
+    generators: Sequence[Generator],
+    count: int,
+    source: Source,
+    prefixes: Sequence[str],
 ) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
-    """Return the prompts, what is asked of whom, and what the folders of pictures left out.
+    """Return the prompts, what is asked of whom, and what is to be said of both.
+
+    prefixes: Words that each generator is sent before every prompt; none where empty.
 
     Raises AuditFileError: Parts of the design do not fit together, a generator cannot serve a prompt, nothing
         is asked for, or far too much.
     """
-    designed = _designed(spec, suite, source)
+    notes: list[str] = []
+    designed = _designed(spec, suite, source, notes)
     prompts: list[pl.DataFrame] = [] if designed is None else [designed]
     requests = [NO_REQUESTS]
-    notes: list[str] = []
-    for index, generator in enumerate(generators):
+    for index, (generator, prefix) in enumerate(zip(generators, prefixes, strict=True)):
         listed = generator.requests(designed)
+        if listed is not None and prefix:
+            raise source.error(
+                f"prefix: the pictures of {generator.name!r} were made elsewhere; remove it",
+                *("generators", index),
+            )
         if listed is not None:
             frame, asked = listed
             notes += generator.notes
             if designed is None:
                 prompts.append(frame)
         elif designed is not None:
-            asked = _drawn(generator, designed, count, spec, source)
+            asked = _drawn(generator, designed, count, spec, source, prefix)
+            notes += [f"{generator.name}: every prompt is sent behind “{prefix}”"] if prefix else []
         else:
             raise source.error(
                 f"generator {generator.name!r} draws, and no prompt is asked for; add `suite: objects`, "
@@ -158,7 +186,7 @@ def requests_of(
 
 
 def _drawn(
-    generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
+    generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source, prefix: str
 ) -> pl.DataFrame:
     if prompts.height * count > MOST_PICTURES:
         raise source.error(
@@ -167,6 +195,8 @@ def _drawn(
             "images_per_prompt",
         )
     texts = prompts.select("prompt_id", "text", "negative")
+    if prefix:
+        texts = texts.with_columns(pl.format("{} {}", pl.lit(prefix), "text").alias("text"))
     for _, text, negative in texts.iter_rows():
         reason = generator.check(text, negative)
         if reason:
@@ -175,17 +205,18 @@ def _drawn(
             )
     numbers = range(spec.seed * SEEDS_PER_AUDIT, spec.seed * SEEDS_PER_AUDIT + count)
     return requests_frame(
-        _request(generator, prompt_id, text, negative, number)
+        _request(generator, prompt_id, text, negative, number, prefix)
         for prompt_id, text, negative in texts.iter_rows()
         for number in numbers
     )
 
 
 def _request(
-    generator: Generator, prompt_id: str, text: str, negative: str | None, number: int
+    generator: Generator, prompt_id: str, text: str, negative: str | None, number: int, prefix: str
 ) -> ImageRequest:
     """One picture; a model that takes no seed is told none, and the picture's number keeps it apart."""
-    seed, params = (number, {}) if generator.seeded else (None, {"picture": number})
+    seed = number if generator.seeded else None
+    params = {**({} if generator.seeded else {"picture": number}), **({"prefix": prefix} if prefix else {})}
     image_id = request_id(generator.fingerprint, text, negative, seed, params)
     return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)
 

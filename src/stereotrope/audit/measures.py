@@ -84,7 +84,7 @@ def resolve_measures(
         info, given = _read(item, source, where)
         try:
             asked = (given, setting, calls)
-            if not listed and info.frame.lacks(info, *asked) is not None:
+            if not listed and (info.frame.lacks(info, *asked) is not None or not _fits(info, given, setting)):
                 continue
             if not listed and info.due is not None and not info.due(*asked):
                 continue
@@ -94,6 +94,18 @@ def resolve_measures(
         places.append(where)
     _rehearse(list(zip(calls, places, strict=True)), setting, source)
     return tuple(calls)
+
+
+def _fits(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> bool:
+    """Whether an audit labels the attribute and has the factors that an entry of its suite names."""
+    named = given.get("attribute")
+    attributes = [named] if isinstance(named, str) else named or []
+    scopes = {GENERATOR, "annotator", "attribute", *setting.factors}
+    return (
+        set(attributes) <= set(setting.attributes_of(info.subject))
+        and {*given.get("by", ()), *given.get("within", ())} <= scopes
+        and not (info.comparison == "needed" and setting.baseline is None and "baseline" not in given)
+    )
 
 
 def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[MeasureInfo, dict[str, Any]]:

@@ -144,9 +144,11 @@ def make_plan(
     notes: tuple[str, ...] = ()
     if stored is None:
         make = partial(generate.create, relative_to=source.base, account=account)
-        generators = _created(make, spec.generators, source, "generators")
-        _refuse_same_pictures(generators, source)
-        prompts, requests, notes = requests_of(spec, suite, generators, count, source)
+        entries = [dict(item) if isinstance(item, Mapping) else item for item in spec.generators]
+        prefixes = [_prefix(entry, source, index) for index, entry in enumerate(entries)]
+        generators = _created(make, entries, source, "generators")
+        _refuse_same_pictures(generators, prefixes, source)
+        prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
         names: Sequence[str] = requests["generator"].unique(maintain_order=True).to_list()
     else:
@@ -299,11 +301,25 @@ def _require_working(annotators: Sequence[Annotator], source: Source) -> None:
             raise source.error(str(error), "annotators", index) from None
 
 
-def _refuse_same_pictures(generators: Sequence[generate.Generator], source: Source) -> None:
+def _prefix(entry: Any, source: Source, index: int) -> str:
+    """Take the words that a generator is sent before every prompt out of its entry."""
+    given = entry.pop("prefix", "") if isinstance(entry, dict) else ""
+    if isinstance(given, str) and given.isprintable():
+        return " ".join(given.split())
+    raise source.error(
+        f"prefix must be words that are sent before every prompt, found {shorten(given)}; write "
+        "prefix: a high-quality picture of",
+        *("generators", index),
+    )
+
+
+def _refuse_same_pictures(
+    generators: Sequence[generate.Generator], prefixes: Sequence[str], source: Source
+) -> None:
     """Two entries with one fingerprint ask for the same work: each picture would be one of both."""
-    first: dict[str, str] = {}
-    for index, generator in enumerate(generators):
-        other = first.setdefault(generator.fingerprint, generator.name)
+    first: dict[tuple[str, str], str] = {}
+    for index, (generator, prefix) in enumerate(zip(generators, prefixes, strict=True)):
+        other = first.setdefault((generator.fingerprint, prefix), generator.name)
         if other != generator.name:
             raise source.error(
                 f"generators: {other!r} and {generator.name!r} are one model with the same parameters; "

@@ -41,6 +41,8 @@ def print_suites(name: str | None, settings: Settings) -> None:
 def _design(data: Mapping[str, Any]) -> Iterable[str]:
     """What a suite asks for: prompts as they are, or things, groups and the templates that join them."""
     listed = data.get("prompts", ())
+    if isinstance(listed, Mapping) and "groups" in listed:
+        listed = [{"name": name, "template": group["template"]} for name, group in listed["groups"].items()]
     for prompt in listed if isinstance(listed, list) else [listed]:
         yield ": ".join(map(str, prompt.values())) if isinstance(prompt, Mapping) else str(prompt)
     suffixes = data.get("known_mitigations") or {}

@@ -1,6 +1,18 @@
 """From an audit's factors to the prompts that are sent."""
 
 from stereotrope.design.cues import BASE, cued_prompts
+from stereotrope.design.phrases import FORMS
 from stereotrope.design.prompts import expand, own_prompts, prompts_frame
+from stereotrope.design.scenarios import SCENARIO_FACTORS, ScenarioPrompts, scenario_prompts
 
-__all__ = ["BASE", "cued_prompts", "expand", "own_prompts", "prompts_frame"]
+__all__ = [
+    "BASE",
+    "FORMS",
+    "SCENARIO_FACTORS",
+    "ScenarioPrompts",
+    "cued_prompts",
+    "expand",
+    "own_prompts",
+    "prompts_frame",
+    "scenario_prompts",
+]

@@ -26,7 +26,8 @@ def _prompts(value: Any) -> Any:
     if isinstance(value, (Mapping, list, str)) and value:
         return value
     raise ValueError(
-        "must be a mapping with a template, a list of {text: …, factor: level}, or the name of a CSV file"
+        "must be a mapping with a template or groups of phrases, a list of {text: …, factor: level}, or the "
+        "name of a CSV file"
     )
 
 
@@ -52,7 +53,9 @@ class DesignSpec(Options):
     phrasings: Texts | None = Field(None, description="words between object and group, a factor")
     mitigations: Suffixes | None = Field(None, description="suffixes that ask for variety, a factor")
     prompts: Annotated[Any, BeforeValidator(_prompts)] = Field(
-        None, description="prompts of your own: {template, factors…}, a list, a CSV file, or {file, factors}"
+        None,
+        description="prompts of your own: {template, factors…}, a list, a CSV file, {file, factors}, or "
+        "{subjects, groups} of phrases",
     )
     images_per_prompt: int = Field(20, ge=1, le=100_000, description="pictures of each prompt")
     annotators: list[Item] | None = Field(None, description="who looks at the pictures")
