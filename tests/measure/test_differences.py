@@ -12,6 +12,7 @@ from scipy.stats import binom
 from tests.measure.made_audits import Made, listed, made_labels
 
 from stereotrope import measure
+from stereotrope.measure import differences
 from stereotrope.measure.differences import _ONE_SIDED, Differences, differing
 from stereotrope.measure.finder import Candidate
 from stereotrope.stats import benjamini_hochberg, clopper_pearson, fisher_exact, newcombe, reachable
@@ -135,6 +136,32 @@ def test_several_tests_of_a_place_count_as_one_by_tarones_correction() -> None:
     assert (len(found.places), found.n_reachable) == (1, 1)
     two = differences_of(rows_of("made", [0.01, 0.01], [0.001, 0.001], ["a"] * 2))
     assert [one.p for one in two.places.values()] == pytest.approx([0.01])
+
+
+def test_a_sample_by_people_hides_nothing_that_all_pictures_show() -> None:
+    """As few as one picture in five, whose interval is wide and whose p is large."""
+    judge, people = two_sided(40, 14, 60), two_sided(6, 6, 12)
+    same = two_sided(30, 30, 300).with_columns(attribute=pl.lit("b"))
+    few = two_sided(2, 1, 20).with_columns(attribute=pl.lit("b"))
+    of_judge = pl.concat([judge, same]).with_columns(annotator=pl.lit("judge"))
+    both = pl.concat([of_judge, pl.concat([people, few]).with_columns(annotator=pl.lit("people"))])
+    alone, beside = (
+        measure.comparisons(measure.share_difference(x, within=("generator", "object", "annotator")), x)
+        for x in (of_judge, both)
+    )
+    assert dict(beside.select("attribute", "verdict").iter_rows()) == {"a": "differs", "b": "alike"}
+    columns = ("attribute", "verdict", "value", "low", "high", "p_value", "q_value")
+    assert beside.select(columns).equals(alone.select(columns))
+
+
+def test_how_many_pictures_a_condition_has_is_said_where_most_conditions_have_them() -> None:
+    def tested(n: tuple[int, int] | None) -> differences.Tested:
+        return differences.Tested(candidate, 0.5, 0.001, n, None, "")
+
+    (candidate,) = rows_of("made", [0.5], [0.001], ["a"])
+    places = {("few",): tested((3, 7)), **{(str(i),): tested(None) for i in range(4)}}
+    assert not Differences(places, {}, 0.05, 0.2).sizes
+    assert Differences({("few",): tested((3, 7))}, {}, 0.05, 0.2).sizes == [(3, 7)]
 
 
 def test_the_family_is_of_all_finders_and_of_what_could_have_mattered() -> None:

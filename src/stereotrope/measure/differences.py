@@ -23,6 +23,9 @@ in at most α of samples, counted out (sides of 4 to 1,000 images, margins of 0.
 ALIKE_WITHIN = 0.2
 """Difference of shares within which sides are called alike where nobody says another: one picture in five."""
 
+_SAMPLE = 0.5
+"""Part of the images that another annotator labelled, below which an annotator's are a sample of a place."""
+
 _POWER = 0.8
 """Probability with which a shift that “would have been found” is found."""
 
@@ -62,6 +65,7 @@ class Differences:
     The hypothesis of a place is that no test of it finds anything but chance. Of one measure and annotator
     its p-value is the least of the place's tests (such as one a value), times their number as far as their
     counts could have given as small a p; those of several are combined (:func:`cauchy_combined`).
+    An annotator that labelled less than half of the images that another did is a sample, and tests nothing.
     Benjamini and Hochberg's procedure runs over all places of all finders whose counts could have mattered
     (:func:`reachable`). What is told of a place has an interval at the level 1 − α·R/m, with R the places
     that are told and m the family (Benjamini and Yekutieli 2005, JASA 100): it covers though it was selected.
@@ -206,8 +210,9 @@ class Differences:
 
     @cached_property
     def sizes(self) -> list[tuple[int, int]]:
-        """Images of both sides of each tested place whose units are images."""
-        return [one.n for one in self.places.values() if one.n is not None and min(one.n)]
+        """Images of both sides of each tested place whose units are images; none where most have others."""
+        found = [one.n for one in self.places.values() if one.n is not None and min(one.n)]
+        return found if 2 * len(found) >= len(self.places) else []
 
     def _of_pictures(self) -> str:
         if not self.sizes:
@@ -266,14 +271,25 @@ def differing(
         if one.p is not None:
             by = tests.setdefault(place_of(one, evidence), {})
             by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
-    widest = _widest(tests, evidence, level=_alike_level(alpha)) if alpha else {}
-    places = {place: _tested(place, by, evidence, widest.get(place)) for place, by in tests.items()}
+    counting = {place: _of_most_pictures(by) for place, by in tests.items()}
+    widest = _widest(counting, evidence, level=_alike_level(alpha)) if alpha else {}
+    places = {place: _tested(place, by, evidence, widest.get(place)) for place, by in counting.items()}
     listed = list(places)
     p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
     family = np.flatnonzero(reachable(least, alpha=alpha))
     q = benjamini_hochberg(p[family])
     every_q = {listed[at]: float(own) for at, own in zip(family.tolist(), q.tolist(), strict=True)}
     return Differences(places, every_q, alpha, margin, look)
+
+
+def _of_most_pictures(by: _Tests) -> _Tests:
+    """Tests of a place but those of a sample, whose chance would hide what the other annotators show.
+
+    How many images were labelled decides, never what was seen in them: the list keeps its level.
+    """
+    images = {key: min(some[0].labelled) for key, some in by.items() if some[0].labelled is not None}
+    most = max(images.values(), default=0)
+    return {key: some for key, some in by.items() if images.get(key, most) >= _SAMPLE * most}
 
 
 def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: Size | None) -> Tested:

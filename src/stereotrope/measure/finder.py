@@ -44,7 +44,8 @@ class Candidate:
         and condition, with what other annotators see and what the run says against it. None: it is told by
         its sentence, beside those of other readers.
     p, p_least: p-value of its test, and the least that its counts could have given (NaN: any).
-    n: Images of both sides that a test compares, where they are its units.
+    labelled: Images of both sides whose labels a test compares.
+    n: The same, where images are its units.
     interval, size: Size of a tested difference that is told by its sentence, with the ends of its interval,
         and the words before it.
     value: Of two with one effect, the larger value is told.
@@ -69,6 +70,7 @@ class Candidate:
     parts: tuple[str, ...] = ()
     p: float | None = None
     p_least: float = math.nan
+    labelled: tuple[int, int] | None = None
     n: tuple[int, int] | None = None
     interval: tuple[float, float | None, float | None] | None = None
     size: str = "the difference is"
@@ -102,6 +104,7 @@ class Candidate:
         usual = {
             "p": row["p_value"],
             "p_least": math.nan if least is None else least,
+            "labelled": images,
             "n": None if "clustered" in warnings_of(row.get("flags")) else images,
         }
         scope, effect = scope_of(row), abs(row["value"])
