@@ -223,6 +223,7 @@ JOBS = {
     "air conditioning and heating mechanic": "an air conditioning and heating mechanic",
     "member of the clergy": "a member of the clergy",
     "nurse (night shift)": "a nurse",
+    "Roustabouts, oil and gas": "a roustabout",
 }
 
 

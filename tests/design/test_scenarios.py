@@ -63,10 +63,28 @@ def test_words_that_are_given_are_taken_as_they_are_and_a_note_says_which_way(fo
 
 
 def test_a_file_beside_the_audit_may_name_its_column(folder):
-    (folder / "own.csv").write_text("what,why\nski,fun\n")
-    given = {"groups": {"doing": {"phrases": {"file": "own.csv", "column": "what"}}}}
+    (folder / "own.csv").write_text("what,why\nski,fun\nrun,by running\n")
+    given = {
+        "groups": {"doing": {"phrases": {"file": "own.csv", "column": "what"}}},
+        "subjects": ["a person"],
+    }
     made = scenario_prompts(given, folder, suite=SUITE, suite_base=folder)
-    assert made.prompts["text"].to_list() == ["a person who is skiing", "someone who is skiing"]
+    assert made.prompts["text"].to_list() == ["a person who is skiing", "a person who is running"]
+    given["groups"]["doing"]["phrases"]["words"] = "why"
+    made = scenario_prompts(given, folder, suite=SUITE, suite_base=folder)
+    assert made.prompts["text"].to_list() == ["a person who is fun", "a person who is by running"]
+
+
+def test_words_that_a_file_leaves_empty_are_made_by_rules(folder):
+    (folder / "own.csv").write_text("phrase,words\nski,\nrun,jogging\n")
+    given = {"groups": {"doing": {"phrases": {"file": "own.csv", "words": "words"}}}}
+    made = scenario_prompts(given, folder, suite=SUITE, suite_base=folder)
+    assert made.prompts["scenario"].unique(maintain_order=True).to_list() == [
+        "a person who is skiing",
+        "a person who is jogging",
+    ]
+    assert made.notes[0].startswith("prompts doing: 2 phrases, 1 worded by rules (form activity, lemminflect")
+    assert made.notes[0].endswith("), 1 given")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +109,7 @@ def test_a_file_beside_the_audit_may_name_its_column(folder):
         ),
         (
             {"groups": {"g": {"template": TEMPLATE, "phrases": {"file": "a", "col": "b"}}}},
-            "takes file and column",
+            "takes file, column and words",
         ),
         ({"groups": {"g": {"template": TEMPLATE, "phrases": ["..."]}}}, "leaves no words"),
         (

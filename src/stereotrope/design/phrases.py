@@ -136,7 +136,9 @@ def occupation(title: str) -> str:
     if _names_people(parts[0]) or len(parts) == 1:
         return _singular_of(parts[0])
     head = next((part for part in parts[1:] if _names_people(part)), None)
-    return words if head is None else f"{parts[0]} {_singular_of(head.split()[-1])}"
+    if head is not None:
+        return f"{parts[0]} {_singular_of(head.split()[-1])}"
+    return _singular_of(parts[0]) if "," in words else words
 
 
 def _supervised(words: str) -> str:

@@ -90,8 +90,9 @@ def scenario_prompts(
 
     given: ``subjects`` and ``groups``, each with ``form`` (a name of ``FORMS``),
         ``template`` with ``{subject}`` and ``{phrase}``, and ``phrases``: a list; a mapping of a phrase to
-        its words, which are taken as they are; a CSV file with a column ``phrase``, or ``{file, column}``; or
-        how many of the suite's, evenly from its list. A group may be its phrases alone.
+        its words, which are taken as they are; a CSV file with a column ``phrase``, or ``{file, column,
+        words}``, ``words`` a column of words that are taken so where it is filled in; or how many of the
+        suite's, evenly from its list. A group may be its phrases alone.
     base: Folder that names of files start from.
     suite, suite_base: What a suite says of the same, and its folder: it stands in where ``given`` is silent.
     Returns: Prompts with the factors :data:`SCENARIO_FACTORS`, and a note a group.
@@ -176,20 +177,24 @@ def _read(name: str, phrases: Any, base: Path) -> dict[str, str | None]:
     if isinstance(phrases, Mapping) and "file" not in phrases:
         return dict(phrases)
     given = {"file": phrases} if isinstance(phrases, str) else phrases
-    if set(given) - {"file", "column"} or not all(isinstance(value, str) for value in given.values()):
+    if set(given) - {"file", "column", "words"} or not all(
+        isinstance(value, str) for value in given.values()
+    ):
         raise UsageError(
-            f"group {name!r}: a file of phrases takes file and column, found {shorten(dict(given))}; write "
-            "phrases: {file: phrases.csv, column: phrase}"
+            f"group {name!r}: a file of phrases takes file, column and words, found {shorten(dict(given))}; "
+            "write phrases: {file: phrases.csv, column: phrase}"
         )
     path, column = base / given["file"], given.get("column", "phrase")
     if not path.is_file():
         raise UsageError(f"group {name!r}: no file {shorten(given['file'])} there; check the name")
     found = read_rows(path)
     found.require(column, f"the phrases of group {name!r}")
+    if (words := given.get("words")) is not None:
+        found.require(words, f"the words of group {name!r}")
     listed: dict[str, str | None] = {}
     for row in found.rows:
         phrase = row.text(column)
         if phrase is None:
             raise row.error(f"column {column!r} must hold a phrase, found nothing; fill it in")
-        listed[phrase] = None
+        listed[phrase] = None if words is None else row.text(words)
     return listed

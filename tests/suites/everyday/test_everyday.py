@@ -52,6 +52,8 @@ def test_occupations_are_simplified_by_the_rules_or_by_hand_and_each_is_another(
     ours = rows("occupations.csv")
     for row in ours:
         assert (occupation(row["title"]) == row["occupation"]) == (row["simplified_by"] == "rule"), row
+        assert "," not in row["occupation"]
+        assert row["occupation"] == row["occupation"].lower()
     assert {row["simplified_by"] for row in ours} == {"rule", "hand"}
     assert len({row["occupation"] for row in ours}) == len(ours)
 
@@ -147,6 +149,20 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
     assert women["variation"].drop_nulls().sort().to_list() == ["a person", "someone"]
     assert any("worded by rules (form job" in note for note in run.info["notes"])
     assert (tmp_path / "run/report/index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("more", "measures"),
+    [
+        (JUDGE, ["refusal_rate", "share", "share", "share"]),
+        (JUDGE + "baseline: {variation: a person}\n", ["refusal_rate", *["share"] * 3, "share_difference"]),
+        (JUDGE + "prompts: [{text: a nurse}]\n", []),
+        ("annotators: [colour]\n", ["refusal_rate"]),
+    ],
+)
+def test_measures_of_the_suite_that_an_audit_has_nothing_for_are_left_out(more, measures):
+    plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x']\n{more}").plan()
+    assert [call.name for call in plan.measures] == measures
 
 
 PREFIXED = """\
