@@ -21,26 +21,30 @@ _MARKS = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)
 
 
 def activity(phrase: str) -> str:
-    """Put an activity into the progressive, as done by “a person”.
+    """Put an activity into the progressive, as done by “a person”; “to” and “I” before it go.
 
     >>> activity("take care of my plants and water them")
     'taking care of their plants and watering them'
     """
-    words = _for_a_person(_cleaned(phrase).split())
-    if words[:1] == ["to"] and len(words) > 1:
+    words = _cleaned(phrase).split()
+    if len(words) > 1 and words[0].lower() in _WORDS["openings"]:
         words = words[1:]
+    words = _for_a_person(words)
     if len(words) > 1 and _lemmas(words[0].lower(), "AUX")[:1] == ("be",) and _is_progressive(words[1]):
         words = words[1:]
     if words and words[0].lower() in ("don't", "doesn't", "didn't"):
         words[:1] = ["not"]
     elif [word.lower() for word in words[:2]] in (["do", "not"], ["does", "not"], ["did", "not"]):
         words[:2] = ["not"]
-    at = next((i for i, word in enumerate(words) if not _is_adverb(word)), 0)
-    if not words or (kind := _begins(words[at:])) == "state":
+    at = next((i for i, word in enumerate(words) if not _is_adverb(word)), None)
+    if at is None or (kind := _begins(words[at:])) == "state":
         return " ".join(words)
     if kind == "thing":
         return " ".join([*words[:at], "doing", *words[at:]])
-    words[at] = _progressive(words[at])
+    if kind == "place":
+        return " ".join([*words[:at], _WORDS["places_as_activities"][words[at].lower()], words[at]])
+    at += " ".join(words[at : at + 2]).lower() in _WORDS["compound_verbs"]
+    words[at] = _progressive(_present(words[at:]))
     first = at
     for i in range(at + 1, len(words)):
         before = words[i - 1]
@@ -218,7 +222,9 @@ def _article(word: str) -> str:
     """
     plain = _split(word)[1]
     lower = plain.lower()
-    if len(plain) > 1 and re.fullmatch(r"[^AEIOU]+|[A-Z]{2,3}", plain) and plain[:2].isupper():
+    if re.fullmatch(r"[B-Z]", plain) or (
+        plain[1:2].isupper() and plain[0].isupper() and re.fullmatch(r"[^AEIOU]+|[A-Z]{2,3}", plain)
+    ):
         return "an" if plain[0] in "AEFHILMNORSX" else "a"  # said letter by letter
     if _VOWEL.match(lower):
         return "an"
@@ -268,8 +274,12 @@ def _progressive(word: str) -> str:
         if last.lower() in _WORDS["particles"]:
             return f"{front}{_progressive(rest[0])}-{'-'.join([*rest[1:], last])}{back}" if rest else word
         return f"{front}{'-'.join([*rest, _progressive(last)])}{back}"
+    if "/" in plain and all(map(_may_be_verb, plain.split("/"))):
+        return f"{front}{'/'.join(map(_progressive, plain.split('/')))}{back}"
     if not lower.isalpha() or not lower.isascii():
         return word
+    if lower in _WORDS["progressives"]:
+        return f"{front}{_WORDS['progressives'][lower]}{back}"
     lemmas = _lemmas(lower, "VERB") or _lemmas(lower, "AUX")
     if _is_progressive(lower):
         return word
@@ -301,25 +311,45 @@ def _is_progressive(word: str) -> bool:
 
 
 def _begins(words: Sequence[str]) -> str:
-    """What an activity begins with: a verb, a thing that is done (“yoga”), or a state (“at work”)."""
+    """What an activity begins with: a verb, a thing that is done (“yoga”), a state (“at work”) or a place."""
     lower, after = (_split(word)[1].lower() for word in (words[0], words[1] if words[1:] else ""))
     named = _lemmas(lower, "NOUN")
     if lower in _WORDS["determiners"]:
         return "thing"
-    if any(_lemmas(lower, kind) for kind in ("VERB", "AUX")):
+    if lower in _WORDS["places_as_activities"] and not after:
+        return "place"
+    if lower in _WORDS["further_verbs"] or f"{lower} {after}" in _WORDS["compound_verbs"]:
+        return "verb"
+    if any(_lemmas(lower, kind) for kind in ("VERB", "AUX")) and lower not in _WORDS["no_verbs"]:
         done = named and _is_progressive(after) and lower not in _WORDS["before_progressives"]
         return "state" if done and not _is_progressive(lower) else "verb"
     if lower in _WORDS["prepositions"] or (named and any(map(_is_progressive, words[1:]))):
         return "state"
-    if _lemmas(lower, "ADJ") and (not named or _ends_a_phrase(after)):
+    if _lemmas(lower, "ADJ") and (_ends_a_phrase(after) or not (named or lower in _WORDS["no_verbs"])):
         return "state"
-    return "thing" if named else "verb"
+    if named and after in _WORDS["determiners"]:
+        return "verb"
+    return "thing" if named or lower in _WORDS["no_verbs"] or lower.endswith("work") else "verb"
+
+
+def _present(words: Sequence[str]) -> str:
+    """The first word; of a past form that reads like another verb the present."""
+    lower, after = words[0].lower(), words[1].lower() if words[1:] else ""
+    verb = _WORDS["past"].get(lower)
+    if after in _WORDS["determiners"]:
+        verb = verb or _WORDS["past_before_a_thing"].get(lower)
+    if after in _WORDS["prepositions"]:
+        verb = verb or _WORDS["past_before_a_preposition"].get(lower)
+    return str(verb or words[0])
 
 
 def _is_adverb(word: str) -> bool:
     lower = _split(word)[1].lower()
     return lower in _WORDS["adverbs"] or (
-        lower.endswith("ly") and not _lemmas(lower, "VERB") and len(lower) > 4
+        lower.endswith("ly")
+        and len(lower) > 4
+        and not any(_lemmas(lower, kind) for kind in ("VERB", "NOUN"))
+        and lower not in _WORDS["no_verbs"]
     )
 
 
