@@ -23,6 +23,12 @@ NOT_VALUES = ("unclear", "refused", "invalid")
 """Labels with a meaning of their own that are no value of the attribute: kept, counted, not shared out."""
 
 
+NOTHING_FOUND, NOTHING_CLEAR, SEVERAL_VALUES = "nothing found", "nothing clear", "several values"
+FILTERED = (NOTHING_FOUND, NOTHING_CLEAR, SEVERAL_VALUES)
+"""Rationales of derived labels that are `unclear` because of what the picture's regions show: no region, none
+with a clear value, or some that differ. Measures count such pictures out for that reason."""
+
+
 @dataclass(frozen=True)
 class Band:
     """A range of a composite score: above the band before it, and up to ``most``."""

@@ -17,7 +17,7 @@ from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
-from stereotrope.annotate.picture import Picture, Subject
+from stereotrope.annotate.picture import Picture, Subject, subject_id
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.registry import ANNOTATORS, annotator, create
 from stereotrope.annotate.taxonomy import (
@@ -60,6 +60,7 @@ __all__ = [
     "fold",
     "labels_frame",
     "read_taxonomies",
+    "subject_id",
     "taxonomy_for",
     "taxonomy_scope",
     "write_taxonomies",

@@ -3,6 +3,8 @@
 import json
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from string import ascii_uppercase
 from typing import Any
 
 from stereotrope.annotate.attributes import LONGEST_VALUE, UNCLEAR
@@ -44,6 +46,47 @@ def labels_of(answer: Answer, attributes: Attributes) -> list[Label]:
         reason = inert(answer.reason or "no answer that can be read")
         return [Label(name, None, status="invalid", rationale=reason) for name in attributes]
     return [_label(answer, name, values) for name, values in attributes.items()]
+
+
+def by_letter(options: Sequence[str]) -> dict[str, str]:
+    """Letter → option, in the order in which they are offered.
+
+    >>> by_letter(["male", "unclear", "female"])
+    {'A': 'male', 'B': 'unclear', 'C': 'female'}
+    """
+    return dict(zip(ascii_uppercase, options, strict=False))
+
+
+def lettered_labels(answer: Answer, offered: Attributes) -> list[Label]:
+    """Return one label for each attribute of a question whose options stood behind letters.
+
+    As of :func:`labels_of`, a letter read as the option that stood behind it. ``rationale`` of a label keeps
+    the letter and all that stood behind letters.
+    """
+    letters = {name: by_letter(options) for name, options in offered.items() if options is not None}
+    content = answer.content
+    if isinstance(content, Mapping):
+        given = {
+            name: letters[name].get(said, said) if name in letters and isinstance(said, str) else said
+            for name, said in content.items()
+        }
+        answer = replace(answer, content=given)
+    attributes = {
+        name: values and tuple(v for v in values if v != UNCLEAR) for name, values in offered.items()
+    }
+    return [
+        replace(label, rationale=_behind(label, letters[label.attribute], content))
+        if label.attribute in letters
+        else label
+        for label in labels_of(answer, attributes)
+    ]
+
+
+def _behind(label: Label, letters: Mapping[str, str], content: Any) -> str:
+    offered = ", ".join(f"{letter}: {option}" for letter, option in letters.items())
+    if label.status in ("ok", UNCLEAR):
+        return f"{content[label.attribute]} of {offered}"
+    return f"{label.rationale}; offered {offered}"
 
 
 def _label(answer: Answer, name: str, values: tuple[str, ...] | None) -> Label:

@@ -5,11 +5,12 @@ import copy
 import json
 import math
 from collections.abc import Mapping
+from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field
 
-from stereotrope.annotate.answers import labels_of, schema_of
+from stereotrope.annotate.answers import by_letter, labels_of, lettered_labels, schema_of
 from stereotrope.annotate.attributes import UNCLEAR, check_attributes
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
@@ -87,6 +88,10 @@ class ModelAnnotator(ChatAnnotator):
 
     kind: str
     attributes: Attributes
+    letters = False
+    """Whether options stand behind letters, and the answer is one: the options turn, the letters stay."""
+    meanings: Mapping[str, str] = {}
+    """Attribute → what it means, beside those of the wording."""
 
     def __init__(
         self,
@@ -115,15 +120,23 @@ class ModelAnnotator(ChatAnnotator):
             "max_side": self.max_side,
             "subject": self.product,
             "variant": self._variant,
+            **({"meanings": dict(self.meanings)} if self.meanings else {}),
         }
         return fingerprint_of(self.kind, VERSION, parameters, wording.data)
 
     def checked(self, attributes: Attributes) -> Attributes:
         """Return attributes that can be asked for; raises :class:`UsageError` where one cannot."""
         try:
-            return check_attributes(attributes)
+            known = check_attributes(attributes)
         except UsageError as error:
             raise UsageError(f"annotator {self.name!r}: attributes: {error}") from None
+        for name, values in known.items():
+            if self.letters and len(values or ()) >= len(ascii_uppercase):
+                raise UsageError(
+                    f"annotator {self.name!r}: attributes: {name!r}: has {len(values)} values, and letters "
+                    f"are enough for {len(ascii_uppercase) - 1} beside {UNCLEAR!r}; leave `letters:` out"
+                )
+        return known
 
     def variant(self, which: Variant) -> Self:
         """Return this annotator for a check of itself.
@@ -155,7 +168,9 @@ class ModelAnnotator(ChatAnnotator):
         Raises BudgetError: The cap on what calls may cost is reached.
         Raises PictureError: The picture cannot be decoded.
         """
-        return labels_of(await self._asked(picture, self.offered(picture.sha256)), self.attributes)
+        offered = self.offered(picture.sha256)
+        answer = await self._asked(picture, offered)
+        return lettered_labels(answer, offered) if self.letters else labels_of(answer, self.attributes)
 
     async def _asked(self, picture: Picture, offered: Attributes) -> Answer:
         """What the model answers about a picture, which a blind one is not shown."""
@@ -163,7 +178,7 @@ class ModelAnnotator(ChatAnnotator):
         return await self._client.ask(
             self.text(offered),
             images=() if blind else (await asyncio.to_thread(picture.plain, self.max_side),),
-            schema=schema_of(offered),
+            schema=self._schema(offered),
             system=question_wording(self.kind).system,
             name=self.kind,
         )
@@ -171,25 +186,31 @@ class ModelAnnotator(ChatAnnotator):
     def offered(self, sha256: str) -> dict[str, tuple[str, ...] | None]:
         """Return the options of each attribute as one picture's question offers them; None where open.
 
-        ``unclear`` stands last, however the others are turned.
+        ``unclear`` stands last, however the others are turned; behind letters it turns with them.
         """
+        turned, last = ((UNCLEAR,), ()) if self.letters else ((), (UNCLEAR,))
         return {
-            name: None if values is None else (*self._ordered(values, sha256, name), UNCLEAR)
+            name: None if values is None else (*self._ordered((*values, *turned), sha256, name), *last)
             for name, values in self.attributes.items()
         }
+
+    def _schema(self, offered: Attributes) -> dict[str, Any]:
+        return schema_of(
+            {k: v and tuple(by_letter(v)) for k, v in offered.items()} if self.letters else offered
+        )
 
     def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
         """Return the question in words."""
         wording = question_wording(self.kind)
         lines = [wording.opening(self.product), ""]
         for name, options in offered.items():
-            meaning = wording.texts["meanings"].get(name)
+            meaning = self.meanings.get(name) or wording.texts["meanings"].get(name)
             lines.append(
                 filled(
                     wording.texts["open" if options is None else "closed"],
                     name=_quoted(name),
                     meaning=f" ({meaning})" if meaning else "",
-                    options=_quoted(options),
+                    options=_quoted(by_letter(options) if self.letters and options else options),
                 )
             )
         return "\n".join([*lines, "", filled(wording.texts["closing"], keys=_quoted(list(offered)))])
@@ -201,7 +222,7 @@ class ModelAnnotator(ChatAnnotator):
         for an attribute that is answered.
         """
         offered = self.offered("")
-        asked = question_wording(self.kind).system + self.text(offered) + _quoted(schema_of(offered))
+        asked = question_wording(self.kind).system + self.text(offered) + _quoted(self._schema(offered))
         return self.expected(n, asked, self.seen, (8 * len(offered), 30 * len(offered)))
 
     @property

@@ -72,6 +72,11 @@ class Picture:
         return f"Picture({self.image_id!r})"
 
 
+def subject_id(*parts: str) -> str:
+    """Return the id of a region, made of its picture's and the box, or of a set, made of its pictures'."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True)
 class Subject:
     """What one look is at.

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import polars as pl
 from pydantic import AfterValidator, Field
@@ -14,9 +14,10 @@ from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY, Scope, Taxonomy, read_taxonomies, taxonomy_for
 from stereotrope.clients import ChatClient
-from stereotrope.errors import UsageError
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import File, Text
+from stereotrope.inputs.options import File, Text, Texts
+from stereotrope.shipped import shipped
 
 
 class QuestionAnnotator(ModelAnnotator):
@@ -35,6 +36,11 @@ class QuestionAnnotator(ModelAnnotator):
     order_seed: Seed of the order of options, part of the fingerprint.
     max_side: Longest side in pixels at which a picture is sent.
     version: Tells one deployment of a model from another; part of the fingerprint.
+    regions: Attribute whose regions it is shown, cut out one by one, such as ``person`` of a detector; whole
+        pictures when None.
+    letters: Whether options stand behind letters, which stay while the options turn, ``unclear`` with them.
+        The answer is a letter; ``rationale`` of a label keeps it, and what stood behind which.
+    meanings: Attribute → what it means, in the question.
     discover: Whether further attributes are to be found among the pictures by :attr:`discoverer`.
     taxonomies: Attributes that were found or written before, by scope.
 
@@ -55,10 +61,19 @@ class QuestionAnnotator(ModelAnnotator):
         order_seed: int = 0,
         max_side: int = MAX_SIDE_SENT,
         version: str | None = None,
+        regions: str | None = None,
+        letters: bool = False,
+        meanings: Mapping[str, str] | None = None,
         discover: bool = False,
         taxonomies: Mapping[Scope, Taxonomy] | None = None,
     ) -> None:
         super().__init__(client, name=name, order_seed=order_seed, max_side=max_side, version=version)
+        if regions is not None:
+            self.subject, self.needs = "region", (regions,)
+            self.remedies = {regions: f"`{{detect: MODEL, attribute: {regions}}}`"}
+        if letters:
+            self.letters, self.kind = True, "letters"
+        self.meanings = dict(meanings or {})
         self.product = one_line(subject)
         if attributes is not None:
             self.attributes = self.checked(attributes)
@@ -129,8 +144,24 @@ def _given(attributes: dict[str, Any] | None) -> dict[str, Any] | None:
     return attributes
 
 
+def _sets() -> Mapping[str, Any]:
+    return dict(shipped("annotate", "people.yaml")["sets"])
+
+
+def _ready(names: list[str]) -> list[str]:
+    for name in names:
+        if name not in _sets():
+            known = f"known are {', '.join(_sets())}"
+            raise ValueError(f"must list ready questions; {did_you_mean(name, _sets(), otherwise=known)}")
+    return names
+
+
 class QuestionOptions(ChatOptions):
-    """As of :class:`QuestionAnnotator`; ``taxonomy`` is a file of attributes (YAML)."""
+    """As of :class:`QuestionAnnotator`; ``taxonomy`` is a file of attributes (YAML), ``sets`` are ready
+    questions about people: ``gender``, ``gender_nonbinary``, ``race``, ``age``.
+    """
+
+    slips: ClassVar[Mapping[str, str]] = {"on": "regions are named by `regions: person`."}
 
     questions: Text
     attributes: Annotated[dict[str, Any] | None, AfterValidator(_given)] = Field(
@@ -138,6 +169,9 @@ class QuestionOptions(ChatOptions):
     )
     subject: Text | None = None
     order_seed: int = Field(0, ge=0)
+    regions: Text | None = None
+    sets: Annotated[Texts, AfterValidator(_ready)] | None = Field(None, examples=["[gender, race, age]"])
+    letters: bool = False
     discover: bool = False
     taxonomy: File | None = None
 
@@ -154,11 +188,37 @@ def questions(options: QuestionOptions, context: Context) -> QuestionAnnotator:
             f"annotator {options.questions!r}: give `discover: true` or a `taxonomy:` file, not both; "
             "remove one"
         )
+    if options.discover and options.regions is not None:
+        raise UsageError(
+            f"annotator {options.questions!r}: attributes are discovered on whole pictures; remove "
+            "`discover:` or `regions:`"
+        )
+    attributes, meanings = _with_sets(options)
     return QuestionAnnotator(
         **options.asking(options.questions, context),
-        attributes=options.attributes,
-        subject=options.subject,
-        order_seed=options.order_seed,
+        attributes=attributes,
+        meanings=meanings,
+        **options.model_dump(include={"subject", "order_seed", "regions", "letters"}),
         discover=options.discover,
         taxonomies=read_taxonomies(context.folder / options.taxonomy) if options.taxonomy else None,
     )
+
+
+def _with_sets(options: QuestionOptions) -> tuple[dict[str, Any] | None, dict[str, str]]:
+    """Attributes with those of the ready questions, and what these mean."""
+    if options.sets is None:
+        if options.regions is not None and options.attributes is None and options.taxonomy is None:
+            raise UsageError(
+                f"annotator {options.questions!r}: say what to ask of regions; write `sets: [gender]` or "
+                "`attributes:`"
+            )
+        return options.attributes, {}
+    asked = dict(options.attributes or {})
+    meanings: dict[str, str] = {}
+    for one in (_sets()[name] for name in options.sets):
+        if one["attribute"] in asked:
+            raise UsageError(
+                f"annotator {options.questions!r}: {one['attribute']!r} is asked twice; remove one"
+            )
+        asked[one["attribute"]], meanings[one["attribute"]] = list(one["values"]), one["meaning"]
+    return asked, meanings

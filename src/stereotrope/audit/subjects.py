@@ -1,6 +1,5 @@
 """What annotators look at, and how each is asked: images, regions and sets of them, texts of prompts."""
 
-import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, taxonomy_scope
+from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, subject_id, taxonomy_scope
 from stereotrope.audit.plan import Plan, ordered
 from stereotrope.audit.work import ANNOTATE
 from stereotrope.run import Ledger, Run, file_stem
@@ -118,7 +117,7 @@ class Subjects:
             case "region":
                 for image_id, box in self._regions(annotator, labels):
                     row = self._rows[image_id]
-                    subject = Subject("region", _id(image_id, box), (row,), region=box)
+                    subject = Subject("region", subject_id(image_id, box), (row,), region=box)
                     yield subject, (row["generator"], row["prompt_id"])
             case "set":
                 frame = self._frame(annotator)
@@ -127,7 +126,7 @@ class Subjects:
                 for ids in self._sets(annotator, frame):
                     rows = tuple(self._rows[each] for each in ids if each in self._rows)
                     if len(rows) == len(ids):
-                        yield Subject("set", _id(*ids), rows), places[ids[0]]
+                        yield Subject("set", subject_id(*ids), rows), places[ids[0]]
                     elif not coming.isdisjoint(ids):
                         yield None, places[ids[0]]
             case "text":
@@ -283,10 +282,6 @@ class Subjects:
 
 _PLACED = ("image_id", "prompt_id", "generator")
 _ASKED = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
-
-
-def _id(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _said(

@@ -10,6 +10,7 @@ from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import (
     ABSENT,
     CONSTRAINTS,
+    FILTERED,
     LABELLED,
     QUALITY_ATTRIBUTES,
     check_factors,
@@ -28,7 +29,9 @@ PICTURE_ABSENT = "picture not at hand"  # nobody here can look at it, and its an
 SEEN = "seen in discovery"  # its annotator's attributes were discovered on it
 BREAKS = "breaks the prompt's constraints"  # it shows people or several products
 
-PICTURE_REASONS = frozenset({BLANK, PICTURE_ABSENT, PICTURE_REFUSED, PICTURE_EXCLUDED, SEEN, BREAKS})
+PICTURE_REASONS = frozenset(
+    {BLANK, PICTURE_ABSENT, PICTURE_REFUSED, PICTURE_EXCLUDED, SEEN, BREAKS, *FILTERED}
+)
 """Reasons that do not lie with the annotator; every other one does."""
 
 _NOT_EXPECTED = frozenset(QUALITY_ATTRIBUTES) - {"blank", *CONSTRAINTS}
@@ -85,9 +88,10 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
     Returns: ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``. ``value``
     is null wherever ``excluded`` has a reason: the label's status (``unclear``, ``refused``, ``invalid``),
     ``blank picture``, ``not labelled``, and for images without a picture ``refused by the generator`` or
-    ``picture excluded``. What was said of a picture that is not at hand (status ``absent``) counts; of
-    annotators that labelled none of these the reason is ``picture not at hand``. Exact duplicates stay; see
-    :func:`effective_n`.
+    ``picture excluded``; of labels that follow from regions the filter that they fell to
+    (:data:`stereotrope.tables.FILTERED`). What was said of a picture that is not at hand (status ``absent``)
+    counts; of annotators that labelled none of these the reason is ``picture not at hand``. Exact duplicates
+    stay; see :func:`effective_n`.
 
     Raises TableError: A label, or a row of ``asked``, is of an image that is not in ``images``, or a table
     lacks a column.
@@ -112,7 +116,7 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
     _check_known(said, made, "labels: subject {!r} is no image of this run; check subject_id")
     design = ("image_id", "prompt_id", "generator", *factors_of(to_polars(prompts, what="prompts").columns))
     asking = _expected(said, made.select(*design, picture="status"), asked).join(
-        said.select(*_LABEL, "value", "status"),
+        said.select(*_LABEL, "value", "status", filtered=_filter(said)),
         on=_LABEL,
         how="left",
         maintain_order="left",
@@ -126,7 +130,7 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
         pl.when(status.is_null())
         .then(pl.lit(NOT_LABELLED))
         .when(status != "ok")
-        .then(status)
+        .then(pl.coalesce("filtered", status))
         .when(of_blank)
         .then(pl.lit(BLANK))
         .when(pl.col("value").is_null())
@@ -207,6 +211,15 @@ def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) 
     return frame.group_by(list(by), maintain_order=True).agg(
         n=ok.sum().cast(pl.Int64), effective_n=pl.col("sha256").filter(ok).n_unique().cast(pl.Int64)
     )
+
+
+def _filter(said: pl.DataFrame) -> pl.Expr:
+    """The filter that a derived label fell to; null where it fell to none."""
+    if not {"rationale", "derived_from"} <= set(said.columns):
+        return pl.lit(None, pl.String)
+    why = pl.col("rationale")
+    fell = (pl.col("status") == "unclear") & pl.col("derived_from").is_not_null() & why.is_in(list(FILTERED))
+    return pl.when(fell).then(why)
 
 
 def _expected(said: pl.DataFrame, picture: pl.DataFrame, asked: Any | None) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stereotrope.testing.judge import Question, Reply
@@ -69,7 +69,8 @@ Truths = Callable[[bytes, str], Callable[[str, Sequence[str]], str | None]]
 def complete(request: Request, judge: Callable[[Question], Any], truths: Truths, number: int) -> Response:
     """Answer one chat request, as wrongly as it was told to.
 
-    judge: From a question to a :class:`Reply`, to a JSON object, or to the text of the answer.
+    judge: From a question to a :class:`Reply`, to a JSON object, to the text of the answer, or to None, which
+        declines.
     truths: From a picture and its SHA-256 to what is known of it.
     """
     try:
@@ -83,6 +84,9 @@ def complete(request: Request, judge: Callable[[Question], Any], truths: Truths,
     known = tuple(truths(data, sha) for data, sha in zip(asked.pictures, shas, strict=True))
     question = Question(request.model or "", asked.text, asked.schema, asked.pictures, shas, known)
     reply = judge(question)
+    if reply is None:
+        request = replace(request, misbehaviour=Misbehaviour("refusal"))
+        reply = ""
     if isinstance(reply, str):
         content, sure = reply, {}
     else:

@@ -1,6 +1,8 @@
 """The default judge: knows what is in the pictures, and errs as often as it was told to."""
 
+import contextlib
 import io
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,6 +113,9 @@ class Judge:
     def _answer(
         self, question: Question, name: str, options: Sequence[str] | None, sure: dict[str, float]
     ) -> str:
+        if letters := _letters(question.text, name, options):
+            said = self._answer(question, name, [*letters.values()], sure)
+            return next(letter for letter, option in letters.items() if option == said)
         values = [value for value in options or () if value != _UNCLEAR]
         value, confidence = self._see(question, name, values)
         if options is not None and value not in options:
@@ -183,6 +188,20 @@ def _caption(question: Question) -> str | None:
 def look_up(truth: KnownValues, sha256: str) -> Mapping[str, str] | None:
     """Read a mapping or a function from sha256 to attribute → value."""
     return truth(sha256) if callable(truth) else truth.get(sha256)
+
+
+def _letters(text: str, name: str, options: Sequence[str] | None) -> dict[str, str] | None:
+    """Letter → what stands behind it, where a question has its options behind letters."""
+    if not options or any(len(option) != 1 for option in options):
+        return None
+    for line in text.splitlines():
+        start = line.find("{")
+        if line.startswith(f"- {json.dumps(name, ensure_ascii=False)}") and start >= 0:
+            with contextlib.suppress(ValueError):
+                found = json.loads(line[start:])
+                if list(found) == list(options):
+                    return dict(found)
+    return None
 
 
 def _in_other_words(value: str, at: float) -> str:

@@ -45,7 +45,8 @@ class Loopback:
 
     painter: ``(model, prompt, seed or number, size) -> bytes``; ``"calibrated"`` for the package's calibrated
         generator; a :class:`Plant` where None.
-    judge: ``(question) -> object | Reply | text``, or model → one of these; a :class:`Judge` where None.
+    judge: ``(question) -> object | Reply | text``, or None where it declines; or model → one of these; a
+        :class:`Judge` where None.
     truth: sha256 → attribute → value, as a mapping or a function: what the default judge knows of pictures
         that this server did not draw.
     reads: Whether the default judge looks at pictures of which nothing is known, as the offline annotators

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from PIL import Image
+from tests.annotate.detection.tiny_onnx import model
 
 from stereotrope import annotate
 from stereotrope.annotate import Picture
@@ -128,41 +129,6 @@ def written(folder, outputs, size=(1, 3, 4, 6)):
     file = folder / "made.onnx"
     file.write_bytes(model(outputs, size))
     return file
-
-
-def varint(number):
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def part(field, body):
-    """A field of a protocol buffer: a number, or bytes with their length."""
-    if isinstance(body, int):
-        return varint(field << 3) + varint(body)
-    body = body.encode() if isinstance(body, str) else body
-    return varint(field << 3 | 2) + varint(len(body)) + body
-
-
-def value_info(name, shape):
-    dims = b"".join(part(1, part(1, side)) for side in shape)
-    return part(1, name) + part(2, part(1, part(1, 1) + part(2, dims)))
-
-
-def model(outputs, size):
-    """The few messages of the ONNX format that constants need; there is no need of its package."""
-    graph = b""
-    for name, array in outputs.items():
-        numbers = np.asarray(array, np.float32)
-        tensor = b"".join(part(1, side) for side in numbers.shape) + part(2, 1) + part(9, numbers.tobytes())
-        constant = part(5, part(1, "value") + part(5, tensor) + part(20, 4))
-        graph += part(1, part(2, name) + part(4, "Constant") + constant)
-    graph += part(2, "made") + part(11, value_info("input", size))
-    for name, array in outputs.items():
-        graph += part(12, value_info(name, np.shape(array)))
-    return part(1, 8) + part(7, graph) + part(8, part(1, "") + part(2, 13))
 
 
 SCORES = [[[0.1, 0.9, 0.2], [0.7, 0.1, 0.8], [0.9, 0.1, 0.1]]]

@@ -11,7 +11,7 @@ from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.exhibits import Exhibits, exhibited
 from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.numbers import count, interval, thousands
-from stereotrope.tables import ABSENT
+from stereotrope.tables import ABSENT, QUALITY_ATTRIBUTES
 
 _CASES, _OPEN_CASES = 8, 4
 _OF_A_FINDING = 4
@@ -97,13 +97,25 @@ def _examples(material: Material) -> Iterator[tuple[str, str, int, list[pl.DataF
     turns = {row["image_id"]: turn for s in material.sheets for turn, row in enumerate(s.images)}
     members = material.run.subjects.select("subject_id", "image_id", "position", box="region")
     labels = material.run.labels.filter(pl.col("subject_kind").is_in(list(_SHOWN)))
-    known = labels.join(members.filter(pl.col("image_id").is_in(list(turns))), on="subject_id")
+    known = pl.concat([labels.join(members, on="subject_id"), _unasked(material, members)], how="diagonal")
+    known = known.filter(pl.col("image_id").is_in(list(turns)))
     turn = pl.col("image_id").replace_strict(turns, return_dtype=pl.Int64)
     ordered = known.sort("position").sort(turn.first().over("subject_id"), maintain_order=True)
     for (kind, annotator), frame in ordered.group_by("subject_kind", "annotator", maintain_order=True):
         one, most, *_ = _SHOWN[str(kind)]
         parts = frame.partition_by(one, maintain_order=True)
         yield str(kind), str(annotator), len(parts), parts[:most]
+
+
+def _unasked(material: Material, members: pl.DataFrame) -> pl.DataFrame:
+    """Labels of regions that were found in a picture and that nobody looked at by themselves."""
+    found = material.run.labels.filter(
+        pl.col("region").is_not_null(),
+        ~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)),
+        subject_kind="image",
+    ).with_columns(image_id="subject_id", box="region", position=pl.lit(0, pl.Int64))
+    left = found.join(members, on=["image_id", "box"], how="anti", maintain_order="left")
+    return left.with_columns(subject_kind=pl.lit("region"), subject_id=pl.concat_str("image_id", "box"))
 
 
 def _images(part: pl.DataFrame) -> list[str]:
