@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.divergence import expected_js, floor_table, js_terms
 
+_Number = TypeVar("_Number", np.float32, np.float64)
 _TABLE_CELLS = 1 << 20
 """Greatest look-up table; counts times its strides stay exact in single precision below 2**24."""
 _ONE_THREAD = 1 << 17
@@ -51,8 +53,8 @@ def one_hot(codes: NDArray[np.integer]) -> OneHot:
     )
 
 
-def tally(columns: Counts, weights: Counts) -> Counts:
-    """Counts by column and replicate: ``columns @ weights``.
+def tally(columns: NDArray[_Number], weights: Counts) -> NDArray[_Number]:
+    """Counts by column and replicate: ``columns @ weights``, as precise as the columns are.
 
     Products are taken in slices that BLAS does on one thread: waking threads for each costs more than the
     product, several times more on a busy machine. Whole numbers are summed without rounding in any slices.
@@ -60,7 +62,7 @@ def tally(columns: Counts, weights: Counts) -> Counts:
     rows, inner = columns.shape
     depth = max(1, _ONE_THREAD // (max(1, rows) * _SLICE))
     step = max(_SLICE, _ONE_THREAD // max(1, rows * inner))
-    result = np.empty((rows, weights.shape[1]), dtype=np.float32)
+    result = np.empty((rows, weights.shape[1]), columns.dtype)
     for start in range(0, weights.shape[1], step):
         part = slice(start, start + step)
         np.matmul(columns[:, :depth], weights[:depth, part], out=result[:, part])

@@ -99,7 +99,11 @@ class Resample:
 
     def replicates(self, of: ScoreOfSums) -> tuple[Floats, float]:
         """Scores of the resamples, shape (n_resamples,), and the score that they are drawn around."""
-        sums = tally(of.features.astype(np.float32), self.weights).astype(np.float64)
+        # Whole numbers are summed without rounding; others would be rounded as each processor does.
+        if (of.features == np.rint(of.features)).all():
+            sums = tally(of.features.astype(np.float32), self.weights).astype(np.float64)
+        else:
+            sums = tally(of.features, self.weights)
         whole = of.features.sum(axis=1)
         kinds = of.pseudo.shape[1]
         if not kinds:
