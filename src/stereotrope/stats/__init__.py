@@ -46,6 +46,7 @@ from stereotrope.stats.intervals import (
     normal_quantile,
     wilson,
 )
+from stereotrope.stats.means import mean_interval, share_deviation
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import (
     benjamini_hochberg,
@@ -123,6 +124,7 @@ __all__ = [
     "js_tail",
     "krippendorff_alpha",
     "look_alpha",
+    "mean_interval",
     "mean_ranks",
     "newcombe",
     "normal_quantile",
@@ -142,6 +144,7 @@ __all__ = [
     "resampled_counts",
     "resampled_js",
     "resampled_shares",
+    "share_deviation",
     "shared_correlation",
     "shift_power",
     "shuffled_js",

@@ -13,11 +13,13 @@ from stereotrope.cli.catalogue import print_suites
 from stereotrope.commands import Settings
 from stereotrope.design.phrases import occupation
 from stereotrope.errors import AuditFileError
+from stereotrope.stats import share_deviation
 from stereotrope.suites import SUITES
 from stereotrope.suites.everyday.reference import occupation_shares
 from stereotrope.suites.reading import audit_template
 
 FOLDER = Path(__file__).parents[3] / "src/stereotrope/suites/everyday"
+OVER_SCENARIOS = ["female_ratio", "stability", "ratio_entropy"]
 JUDGE = "annotators: [{questions: 'openai:judge', attributes: {perceived_gender: [female, male]}}]\n"
 
 
@@ -147,6 +149,11 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
     group = women.filter(pl.col("prompt_group").is_not_null(), pl.col("scenario").is_null())
     assert group["value"].to_list() == [pytest.approx(8 / 14)]
     assert women["variation"].drop_nulls().sort().to_list() == ["a person", "someone"]
+    steady = run.estimates.filter(measure="stability", category="female: 200")
+    # Of the nurse all are female, which strays nowhere; of the welder one in four.
+    assert steady["value"].to_list() == [pytest.approx(float(share_deviation(0.25, 200)) / 2)]
+    (even,) = run.estimates.filter(measure="ratio_entropy")["value"]
+    assert even == pytest.approx(0.8113 / 2, abs=1e-4)
     assert any("worded by rules (form job" in note for note in run.info["notes"])
     assert (tmp_path / "run/report/index.html").is_file()
 
@@ -154,8 +161,11 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
 @pytest.mark.parametrize(
     ("more", "measures"),
     [
-        (JUDGE, ["refusal_rate", "share", "share", "share"]),
-        (JUDGE + "baseline: {variation: a person}\n", ["refusal_rate", *["share"] * 3, "share_difference"]),
+        (JUDGE, ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS]),
+        (
+            JUDGE + "baseline: {variation: a person}\n",
+            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS, "share_difference"],
+        ),
         (JUDGE + "prompts: [{text: a nurse}]\n", []),
         ("annotators: [colour]\n", ["refusal_rate"]),
     ],

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.cells import holds_few
@@ -15,11 +14,8 @@ from stereotrope.measure.contract import Bounds, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
+from stereotrope.stats import cluster_bootstrap_mean, mean_interval, normal_quantile
 from stereotrope.tables import ESTIMATE_COLUMNS, MARKS
-
-_EQUAL = 1e-12
-"""Distance that is rounding."""
 
 _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "category", "sides", *MARKS)
 
@@ -165,24 +161,10 @@ def _interval(
     if kind == "bootstrap":
         how = f"percentile bootstrap of levels, {n_bootstrap} resamples, seed {seed}"
         return (*cluster_bootstrap_mean(values, level=level, n_resamples=n_bootstrap, seed=seed), how)
-    mean, how = float(values.mean()), "t interval over levels"
-    if values.size < 2 or float(np.ptp(values)) <= _EQUAL:
-        return mean, np.nan, np.nan, how
-    reach = float(
-        special.stdtrit(values.size - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(values.size)
-    )
-    least, greatest = scale
-    if least is not None and greatest is not None:
-        return mean, *_within(mean, reach, least, greatest), how + " on the logit scale"
-    ends = mean - reach, mean + reach
-    low = ends[0] if least is None else max(ends[0], least)
-    high = ends[1] if greatest is None else min(ends[1], greatest)
-    return mean, low, high, how + ", cut at the ends of the scale" * ((low, high) != ends)
-
-
-def _within(mean: float, reach: float, least: float, greatest: float) -> tuple[float, float]:
-    """The ends of ``mean ± reach`` as they are on the logit scale, and back."""
-    below, above = max(mean - least, _EQUAL), max(greatest - mean, _EQUAL)
-    at, far = np.log(below / above), reach * (1 / below + 1 / above)
-    low, high = least + (greatest - least) * special.expit([at - far, at + far])
-    return float(low), float(high)
+    how = "t interval over levels"
+    mean, low, high = mean_interval(values, level=level, scale=scale)
+    if np.isnan(low):
+        return mean, low, high, how
+    if None not in scale:
+        return mean, low, high, how + " on the logit scale"
+    return mean, low, high, how + ", cut at the ends of the scale" * (low in scale or high in scale)

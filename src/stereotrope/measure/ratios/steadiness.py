@@ -1,0 +1,198 @@
+"""What fewer pictures would have shown, and how uneven ratios are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from stereotrope.errors import UsageError
+from stereotrope.measure.contract import Bounds, register
+from stereotrope.measure.ratios.reading import NO_SHARE, scenarios_of
+from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.units import LIKE_THESE
+from stereotrope.stats import mean_interval, normal_quantile, share_deviation
+from stereotrope.stats.arrays import Floats
+
+
+@register(
+    suite="everyday",
+    bounds=(0.0, 0.5),
+    direction="0: so many pictures give the same ratio again",
+    source="everyday gender, appendix D.1",
+    needs="estimates",
+    on="female_ratio",
+)
+def stability(
+    estimates: Any,
+    over: str = "scenario",
+    *,
+    within: Sequence[str] = ("generator",),
+    pictures: Sequence[int] = (20, 25, 30, 40, 50, 100, 150, 200),
+    kept: float = 0.5,
+    level: float = 0.95,
+) -> pl.DataFrame:
+    r"""How far the ratio of a scenario strays when fewer pictures are drawn.
+
+    Formula
+    -------
+    :math:`\frac1m Σ_p E|X_p/n - R_p|` over the ``m`` scenarios, with :math:`X_p \sim B(n, R_p)` the count
+    among ``n`` pictures drawn with replacement: what a bootstrap converges to, in closed form
+    (:func:`stereotrope.stats.share_deviation`).
+
+    Parameters
+    ----------
+    estimates, over, within
+        Ratios by scenario (:func:`stereotrope.measure.female_ratio`); the factor that tells scenarios apart;
+        factors whose combinations are the cells.
+    pictures
+        Numbers of pictures, a row each (``category``, behind that of the estimates where they have one).
+    kept, level
+        Part of its pictures that a scenario must have a definite label of; nominal coverage.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates; ``value`` in [0, 0.5], ``n`` the scenarios. The interval (t, on the logit scale) says how
+        the mean would vary with other scenarios like these.
+
+    Undefined
+    ---------
+    ``no scenario has a share``. The interval is null with one scenario, or where all are equal.
+
+    Notes
+    -----
+    The ratios are themselves of a sample: those of few pictures lie further apart than they should, and read
+    a little steadier than they are. At :math:`R = 0` and :math:`R = 1` a scenario counts as wholly steady.
+
+    References
+    ----------
+    “Large-scale gender analysis”, appendix D.1 (1,000 bootstrap samples); De Moivre (1730).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ratios = pl.DataFrame({
+    ...     "measure": "female_ratio", "definition": "everyday", "generator": "m", "attribute": "gender",
+    ...     "scenario": ["cooking", "driving"], "value": [0.5, 0.9], "n": [200, 200],
+    ... })
+    >>> stability(ratios, pictures=[20, 200])["value"].round(3).to_list()
+    [0.07, 0.023]
+    """
+    if not pictures or any(n < 1 for n in pictures):
+        raise UsageError(f"stability: pictures must be numbers from 1 on, found {list(pictures)}")
+    scores = {str(n): partial(share_deviation, n=n) for n in pictures}
+    return _means("stability", scores, estimates, over, within, kept, level, (0.0, 0.5), "appendix D.1")
+
+
+@register(
+    suite="everyday",
+    bounds=(0.0, 1.0),
+    direction="1: every scenario shows both equally often; 0: each shows one only",
+    source="everyday gender, appendix F.2",
+    needs="estimates",
+    on="female_ratio",
+)
+def ratio_entropy(
+    estimates: Any,
+    over: str = "scenario",
+    *,
+    within: Sequence[str] = ("generator",),
+    kept: float = 0.5,
+    level: float = 0.95,
+) -> pl.DataFrame:
+    r"""How even ratios are: the mean entropy of female and male over scenarios.
+
+    Formula
+    -------
+    :math:`\frac1m Σ_p H(R_p)`, :math:`H(R) = -R\log_2 R - (1-R)\log_2(1-R)` bits.
+
+    Parameters
+    ----------
+    estimates, over, within, kept, level
+        As for :func:`stereotrope.measure.stability`.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates; ``value`` in [0, 1] bits, ``n`` the scenarios. The interval (t, on the logit scale) says
+        how the mean would vary with other scenarios like these.
+
+    Undefined
+    ---------
+    ``no scenario has a share``. The interval is null with one scenario, or where all are equal.
+
+    Notes
+    -----
+    The entropy of a sample is too low by about :math:`1/(2n\ln 2)` bits: 0.004 at 200 pictures, 0.036 at 20.
+    Models compare where their scenarios have about as many pictures. Low says that scenarios are one-sided,
+    not to which side.
+
+    References
+    ----------
+    “Large-scale gender analysis”, appendix F.2; Miller (1955) for the bias.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ratios = pl.DataFrame({
+    ...     "measure": "female_ratio", "definition": "everyday", "generator": "m", "attribute": "gender",
+    ...     "scenario": ["cooking", "driving"], "value": [0.5, 0.0], "n": [200, 200],
+    ... })
+    >>> ratio_entropy(ratios)["value"].to_list()
+    [0.5]
+    """
+    scores = {None: lambda p: (special.entr(p) + special.entr(1 - p)) / np.log(2)}
+    return _means("ratio_entropy", scores, estimates, over, within, kept, level, (0.0, 1.0), "appendix F.2")
+
+
+def _means(
+    name: str,
+    scores: Mapping[Any, Callable[[Floats], Floats]],
+    estimates: Any,
+    over: str,
+    within: Sequence[str],
+    kept: float,
+    level: float,
+    scale: Bounds,
+    place: str,
+) -> pl.DataFrame:
+    """Means over scenarios of scores of their shares, one row a score."""
+    normal_quantile(level)
+    factors, cells = scenarios_of(estimates, over=over, within=within, kept=kept, reader=name)
+    rows = []
+    for cell in cells:
+        shared = {
+            **cell.levels,
+            "measure": name,
+            "n": cell.rows.height,
+            "excluded": cell.excluded,
+            "level": level,
+            "source": f"everyday gender, {place}",
+        }
+        for number, score in scores.items():
+            told = [part for part in (cell.levels.get("category"), number) if part is not None]
+            category = ": ".join(told) or None
+            if not cell.rows.height:
+                rows.append({**shared, "category": category, "undefined": NO_SHARE})
+                continue
+            values = score(cell.rows["value"].to_numpy())
+            mean, low, high = mean_interval(values, level=level, scale=scale)
+            rows.append(
+                {
+                    **shared,
+                    "category": category,
+                    "value": mean,
+                    "low": low,
+                    "high": high,
+                    "holds_for": None if np.isnan(low) else LIKE_THESE,
+                    "flags": {
+                        "one_level": values.size == 1,
+                        "no_variation": values.size > 1 and np.isnan(low),
+                    },
+                    "method": f"mean over {values.size} levels of {over}; t interval on the logit scale",
+                }
+            )
+    return estimate_frame(rows, factors=factors)
