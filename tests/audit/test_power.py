@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import stereotrope as st
 from stereotrope import measure
-from stereotrope.audit.power import Power, Simulated
+from stereotrope.audit.power import Power
+from stereotrope.audit.simulated import Simulated
 from stereotrope.cli.app import app
 from stereotrope.errors import AuditFileError, UsageError
 from stereotrope.suites.reading import audit_template

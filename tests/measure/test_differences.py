@@ -154,6 +154,14 @@ def test_a_sample_by_people_hides_nothing_that_all_pictures_show() -> None:
     assert beside.select(columns).equals(alone.select(columns))
 
 
+def test_an_annotator_is_no_sample_where_one_of_its_measures_counts_few_values() -> None:
+    """As a share of two values among many does: what is a sample is an annotator, not a measure."""
+    (candidate,) = rows_of("made", [0.5], [0.001], ["a"])
+    counts = {("bds", "judge"): 60, ("share", "judge"): 20, ("bds", "people"): 29, ("bds", "other"): 30}
+    by = {key: [replace(candidate, labelled=(n, n + 5))] for key, n in counts.items()}
+    assert list(differences._of_most_pictures(by)) == [key for key in counts if key[1] != "people"]
+
+
 def test_how_many_pictures_a_condition_has_is_said_where_most_conditions_have_them() -> None:
     def tested(n: tuple[int, int] | None) -> differences.Tested:
         return differences.Tested(candidate, 0.5, 0.001, n, None, "")

@@ -230,9 +230,19 @@ MEASURES: dict[str, Measure] = {
         measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "group"
     ),
     "prompt_alignment": lambda x: measure.prompt_alignment(encoded(x), by=SCOPE),
+    "ratio_entropy": lambda x: measure.ratio_entropy(
+        measure.share(x, value="pink", attribute="product_colour", by=SCOPE),
+        "object",
+        within=("generator", "group"),
+    ),
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
+    "stability": lambda x: measure.stability(
+        measure.share(x, value="pink", attribute="product_colour", by=SCOPE),
+        "object",
+        within=("generator", "group"),
+    ),
     "unfounded_rate": partial(measure.unfounded_rate, known=None, by=("attribute", "generator")),
     "vac": partial(measure.vac, n_bootstrap=40),
     "violation_rate": lambda x: measure.violation_rate(constraints(x), "group", by=("generator", "object")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +17,10 @@ from scipy import special
 from stereotrope import measure
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.audit.plan import Plan
+from stereotrope.audit.simulated import Simulated
 from stereotrope.errors import UsageError
 from stereotrope.measure import GENERATOR, MeasureCall
-from stereotrope.stats import look_alpha, reachable, smallest_shift
+from stereotrope.stats import look_alpha, smallest_shift
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -34,52 +35,13 @@ _LEVELS = 2
 """Levels at most that are made up beside one reference."""
 _OPEN = 4
 """Values of an attribute, and attributes, where an audit does not know them yet."""
-_CELLS = 2_000_000
-"""Comparisons of all lists that are drawn together; up to 200 lists, and at least 20."""
 _MANY = 8
 """Values of an attribute that are about equally likely to be frequent; of more, about so many are."""
+_SHIFTS = tuple(step / 10 for step in range(1, 11))
+"""Shifts at which power is made up."""
 _MOST = 5_000
 """Pictures of a condition beyond which nobody is told to draw them."""
 _COARSE = {"n_permutations": 1, "n_bootstrap": 0}
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """Comparisons of made-up labels in which one value's share grows.
-
-    p, least: p-value of each comparison, and the least that its counts could have given; shape ``(T,)``.
-    alike: Part of these comparisons that end as alike.
-    """
-
-    p: Floats
-    least: Floats
-    alike: float
-
-    def found(self, usual: Simulated, n_comparisons: int, spread: float, alpha: float) -> float:
-        """Probability that one of these is told, if beside it this part of all comparisons differs as much.
-
-        Benjamini and Hochberg's procedure rejects a p-value beside ``m - 1`` others up to ``αk/m`` with the
-        greatest ``k`` for which ``k - 1`` others lie within. Whole lists of others are drawn: as many from
-        these as differ by chance, the rest from ``usual``, comparisons where nothing differs.
-        """
-        rng = np.random.default_rng(n_comparisons)
-        shape = max(20, min(200, _CELLS // n_comparisons)), n_comparisons - 1
-        differs = rng.random(shape) < spread
-        drawn = np.where(
-            differs,
-            rng.integers(len(self.p), size=shape),
-            len(self.p) + rng.integers(len(usual.p), size=shape),
-        )
-        p, least = np.concatenate([self.p, usual.p]), np.concatenate([self.least, usual.least])
-        # What could not have mattered is no part of the family; that is decided by all counts of an audit.
-        audit = np.append(least[drawn[0]], np.median(self.least))
-        m = max(1, int(reachable(audit, alpha=alpha).sum()))
-        within = least < alpha / m
-        others = np.sort(np.where(within, p, 1.0)[drawn], axis=1)[:, : m - 1]
-        ranks = np.arange(2, others.shape[1] + 2)
-        most = np.max(np.where(others <= alpha * ranks / m, ranks, 1), axis=1, initial=1)
-        own = np.sort(self.p[within[: len(self.p)]])
-        return float(np.searchsorted(own, alpha * most / m, side="right").mean()) / len(self.p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,14 +109,13 @@ class Power:
         return self.at(shift, n).found(self.at(0.0, n), self.n_comparisons, spread, self.level)
 
     def smallest(self, spread: float = 0.0) -> float | None:
-        """Least shift that is found with the wanted chance, to 0.02; None where a complete one is not."""
-        low, high = 0.0, 1.0
-        if self.power(1.0, spread) < self.chance:
-            return None
-        while high - low > 0.02:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.power(middle, spread) >= self.chance else (middle, high)
-        return round(high, 2)
+        """Least shift that is found with the wanted chance; None where none is.
+
+        Simulated at steps of 0.1; between two of these the normal quantile of the power is taken as linear.
+        """
+        guess = smallest_shift(self.n, self.n, alpha=self._level_of(spread), power=self.chance)
+        found = self._crossing(_SHIFTS, lambda shift: self.power(shift, spread), guess)
+        return None if found is None else round(found, 2)
 
     def pictures(self, shift: float, spread: float = 0.0) -> int | None:
         """Pictures of a condition from which on such a shift is found with the wanted chance.
@@ -163,21 +124,28 @@ class Power:
         normal quantile of the power is taken as linear in the root of their number. None where it is not
         found with 5,000.
         """
-        level = self.level / self.n_comparisons * max(1.0, spread * self.n_comparisons)
         steps = [n for at in range(26) if (n := round(4 * (4 / 3) ** at)) <= _MOST]
+        level = self._level_of(spread)
         # Two values that lie evenly about one half are hardest to tell apart, and their power is a formula.
-        place = next(
-            (
-                at
-                for at, n in enumerate(steps)
-                if smallest_shift(n, n, alpha=level, power=self.chance) <= shift
-            ),
-            len(steps) - 1,
-        )
+        enough = (n for n in steps if smallest_shift(n, n, alpha=level, power=self.chance) <= shift)
+        roots = [math.sqrt(n) for n in steps]
+        guess = math.sqrt(next(enough, steps[-1]))
+        found = self._crossing(roots, lambda root: self.power(shift, spread, round(root * root)), guess)
+        return None if found is None else math.ceil(found**2 - 1e-9)
+
+    def _level_of(self, spread: float) -> float:
+        """About the p at which a comparison is told where this part of all differs."""
+        return self.level / self.n_comparisons * max(1.0, spread * self.n_comparisons)
+
+    def _crossing(
+        self, steps: Sequence[float], power: Callable[[float], float], guess: float
+    ) -> float | None:
+        """Where the power reaches the wanted chance, between two of the steps; None where at none of them."""
 
         def found(at: int) -> bool:
-            return self.power(shift, spread, steps[at]) >= self.chance
+            return power(steps[at]) >= self.chance
 
+        place = next((at for at, step in enumerate(steps) if step >= guess), len(steps) - 1)
         short, stride = place, 1
         # In growing strides, so that little is made up on the way to where nothing helps.
         while place + 1 < len(steps) and not found(place):
@@ -187,14 +155,11 @@ class Power:
             short, place = (short, middle) if found(middle) else (middle, place)
         while place and found(place - 1):
             place -= 1
-        above = self.power(shift, spread, steps[place])
-        if above < self.chance or not place:
-            return steps[place] if above >= self.chance else None
-        below = self.power(shift, spread, steps[place - 1])
-        scores = special.ndtri(np.clip([below, above, self.chance], 0.001, 0.999))
-        part = (scores[2] - scores[0]) / max(scores[1] - scores[0], 1e-9)
-        roots = np.sqrt(steps[place - 1 : place + 1])
-        return math.ceil(float(roots[0] + part * (roots[1] - roots[0])) ** 2 - 1e-9)
+        if not found(place) or not place:
+            return steps[place] if found(place) else None
+        ends = steps[place - 1], steps[place]
+        below, above, wanted = special.ndtri(np.clip([*map(power, ends), self.chance], 0.001, 0.999))
+        return ends[0] + float((wanted - below) / max(above - below, 1e-9)) * (ends[1] - ends[0])
 
     def price(self, n: int) -> tuple[float, float] | None:
         """Least and most US dollars of the audit with ``n`` pictures a condition; None where not known."""

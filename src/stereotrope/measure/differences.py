@@ -287,9 +287,12 @@ def _of_most_pictures(by: _Tests) -> _Tests:
 
     How many images were labelled decides, never what was seen in them: the list keeps its level.
     """
-    images = {key: min(some[0].labelled) for key, some in by.items() if some[0].labelled is not None}
+    images: dict[str | None, int] = {}
+    for (_, annotator), some in by.items():
+        if some[0].labelled is not None:
+            images[annotator] = max(images.get(annotator, 0), min(some[0].labelled))
     most = max(images.values(), default=0)
-    return {key: some for key, some in by.items() if images.get(key, most) >= _SAMPLE * most}
+    return {key: some for key, some in by.items() if images.get(key[1], most) >= _SAMPLE * most}
 
 
 def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: Size | None) -> Tested:

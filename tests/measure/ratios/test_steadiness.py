@@ -71,5 +71,7 @@ def test_what_does_not_fit_is_one_message() -> None:
         measure.stability(ratios([0.5]), pictures=[])
     with pytest.raises(UsageError, match=r"kept must lie in \[0, 1\], found 50"):
         measure.ratio_entropy(ratios([0.5]), kept=50)
+    with pytest.raises(TableError, match=r"no row tells only 'scenario' and .* apart, found 'variation'"):
+        measure.stability(ratios([0.5], variation="someone"))
     with pytest.raises(TableError, match="a level of 'scenario' stands twice"):
         measure.ratio_entropy(pl.concat([ratios([0.5]), ratios([0.4])]))

@@ -40,7 +40,8 @@ def scenarios_of(
 
     Returns: Factors of the combinations, and these in the order in which they come.
     Raises UsageError: A factor is named twice, or ``kept`` is no share.
-    Raises TableError: A column is missing, several definitions are given, or a scenario stands twice.
+    Raises TableError: A column is missing, several definitions are given, no row tells these factors alone
+        apart, or a scenario stands twice.
     """
     inside = factor_names(within, measure=reader, taken=(over,))
     if not 0 <= kept <= 1:
@@ -48,7 +49,14 @@ def scenarios_of(
     frame = to_polars(estimates, what="estimates", needs=("definition", "value", "n", over, *inside))
     require_one_definition(frame)
     further = [c for c in frame.columns if c not in (*ESTIMATE_COLUMNS, over, *inside)]
-    frame = frame.filter(pl.col(over).is_not_null(), *(pl.col(name).is_null() for name in further))
+    alone = frame.filter(pl.col(over).is_not_null(), *(pl.col(name).is_null() for name in further))
+    if alone.is_empty() and not frame.is_empty():
+        raise TableError(
+            f"estimates: no row tells only {over!r} and within={list(inside)} apart, found "
+            f"{', '.join(map(repr, further)) or 'no level of it'}; name these in within, or compute the "
+            f"shares by {[*inside, over]}"
+        )
+    frame = alone
     keys = [c for c in (*inside, "attribute", "category", "definition") if c in frame.columns]
     if frame.select(*keys, over).is_duplicated().any():
         raise TableError(f"estimates: a level of {over!r} stands twice; keep one row each")

@@ -38,8 +38,8 @@ def stability(
 
     Formula
     -------
-    :math:`\frac1m Σ_p E|X_p/n - R_p|` over the ``m`` scenarios, with :math:`X_p \sim B(n, R_p)` the count
-    among ``n`` pictures drawn with replacement: what a bootstrap converges to, in closed form
+    :math:`\frac1m Σ_p E|X_p/n - R_p|` over the ``m`` scenarios, with :math:`X_p` the count among ``n``
+    pictures drawn with replacement, which is binomial: what a bootstrap converges to, in closed form
     (:func:`stereotrope.stats.share_deviation`).
 
     Parameters
