@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.audit.plan import Plan, ordered
+from stereotrope.audit.ordering import ordered
+from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import GENERATE, Missing, Watcher, carry_out, said_of, task_of
 from stereotrope.errors import ModelUnusable, PictureError, PictureUnavailable
 from stereotrope.generate import ImageRequest, ImageResult, image_requests

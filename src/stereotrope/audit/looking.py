@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from stereotrope.annotate import Annotator
-from stereotrope.audit.plan import Plan, waves
+from stereotrope.audit.ordering import waves
+from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import Look, Subjects, file_of, remember
 from stereotrope.audit.work import Missing, Task, Watcher, carry_out, picture_of, task_of
 from stereotrope.errors import PictureError

@@ -12,7 +12,8 @@ import polars as pl
 from stereotrope.annotate import Annotator
 from stereotrope.audit.assemble import images_frame
 from stereotrope.audit.looking import settle
-from stereotrope.audit.plan import Plan, ordered
+from stereotrope.audit.ordering import ordered
+from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing
 from stereotrope.clients import Expectation

@@ -1,7 +1,7 @@
 """What an audit file asks for, resolved: prompts, requests, annotators, measures. Nothing is done yet."""
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -14,8 +14,9 @@ from stereotrope.audit.designing import NO_REQUESTS, baselines_of, requests_of, 
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
+from stereotrope.audit.ordering import require_needs
 from stereotrope.clients import Account
-from stereotrope.errors import InputError, RunError, UsageError, did_you_mean
+from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall
@@ -157,7 +158,7 @@ def make_plan(
     tell_design(annotators, spec.generators, prompts, source.base)
     _require_said(annotators, requests, source)
     if stored is None:
-        _require_needs(annotators, source)
+        require_needs(annotators, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
@@ -355,62 +356,3 @@ def _require_comparison(model: str | None, measures: Sequence[MeasureCall], sour
             "baseline",
             GENERATOR,
         )
-
-
-def waves(annotators: Sequence[Annotator]) -> Iterator[list[Annotator]]:
-    """Yield annotators and their parts in groups, each after the groups that give what it needs.
-
-    What needs nothing is in the first group; in a group they stand as in the audit file. Those of a circle
-    come in no group.
-    """
-    left = [one for each in annotators for one in (each, *each.parts)]
-    while left:
-        waits = {one.name for one in left}
-        ready = [
-            one for one in left if _given_to(one, left).isdisjoint(one.needs) and waits.isdisjoint(one.reads)
-        ]
-        if not ready:
-            return
-        yield ready
-        left = [one for one in left if one not in ready]
-
-
-def ordered(annotators: Sequence[Annotator]) -> list[Annotator]:
-    """Return annotators and their parts so that each stands after those that give what it needs."""
-    return [one for wave in waves(annotators) for one in wave]
-
-
-def _given_to(annotator: Annotator, others: Sequence[Annotator]) -> set[str]:
-    """What others than the annotator itself give."""
-    return {name for one in others if one is not annotator for name in (*one.attributes, *one.gives)}
-
-
-def _require_needs(annotators: Sequence[Annotator], source: Source) -> None:
-    """Refuse an annotator that needs what none gives or says, and those that wait for one another."""
-    parts = [one for each in annotators for one in (each, *each.parts)]
-    placed, names = ordered(annotators), [one.name for one in annotators]
-    for index, annotator in enumerate(annotators):
-        for one in (annotator, *annotator.parts):
-            if lacking := [need for need in one.needs if need not in _given_to(one, parts)]:
-                add = one.remedies.get(lacking[0], "one that does (see `stereotrope annotators`)")
-                raise source.error(
-                    f"annotator {annotator.name!r} needs {lacking[0]!r}, and no other gives that; add {add}",
-                    *("annotators", index),
-                )
-        if lacking := [name for name in annotator.reads if name not in names]:
-            hint = did_you_mean(lacking[0], names, otherwise=f"there is: {', '.join(names)}")
-            raise source.error(
-                f"annotator {annotator.name!r}: reads the labels of {lacking[0]!r}, which is no annotator; "
-                f"{hint}",
-                *("annotators", index),
-            )
-        try:
-            annotator.require_of([one for one in annotators if one.name in annotator.reads])
-        except UsageError as error:
-            raise source.error(str(error), "annotators", index) from None
-        if annotator not in placed:
-            circle = ", ".join(repr(one.name) for one in annotators if one not in placed)
-            raise source.error(
-                f"annotators {circle}: each needs what another gives, so none can begin; leave one out",
-                *("annotators", index),
-            )

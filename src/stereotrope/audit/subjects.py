@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, subject_id, taxonomy_scope
-from stereotrope.audit.plan import Plan, ordered
+from stereotrope.audit.ordering import ordered
+from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import ANNOTATE
 from stereotrope.run import Ledger, Run, file_stem
 from stereotrope.tables import (

@@ -43,6 +43,7 @@ class OnnxDetector:
             self._session = onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
             )
+        # What the runtime raises has no base of its own.
         except Exception as error:
             found = " ".join(str(error).split())[:300]
             raise ModelUnusable(

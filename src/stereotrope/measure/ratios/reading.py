@@ -20,7 +20,7 @@ class Scenarios:
     """Shares of the scenarios of one combination of factors.
 
     levels: The combination, with ``attribute``, ``category`` and ``definition``.
-    rows: ``value``, ``n`` and the factor that tells scenarios apart, of those that count.
+    rows: ``value`` and the factor that tells scenarios apart, of those that count.
     excluded: How many do not, by reason.
     """
 
@@ -69,7 +69,7 @@ def scenarios_of(
     def parts() -> Iterator[Scenarios]:
         for key, part in frame.group_by(keys, maintain_order=True):
             left = part.filter(pl.col("_why").is_not_null())["_why"].value_counts()
-            rows = part.filter(pl.col("_why").is_null()).select(over, "value", "n")
+            rows = part.filter(pl.col("_why").is_null()).select(over, "value")
             yield Scenarios(dict(zip(keys, key, strict=True)), rows, dict(left.sort("_why").iter_rows()))
 
     return inside, parts()

@@ -1,6 +1,6 @@
 """What fewer pictures would have shown, and how uneven ratios are."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import Bounds, register
-from stereotrope.measure.ratios.reading import NO_SHARE, scenarios_of
+from stereotrope.measure.ratios.reading import NO_SHARE, Scenarios, scenarios_of
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import mean_interval, normal_quantile, share_deviation
@@ -84,7 +84,8 @@ def stability(
     if not pictures or any(n < 1 for n in pictures):
         raise UsageError(f"stability: pictures must be numbers from 1 on, found {list(pictures)}")
     scores = {str(n): partial(share_deviation, n=n) for n in pictures}
-    return _means("stability", scores, estimates, over, within, kept, level, (0.0, 0.5), "appendix D.1")
+    read = scenarios_of(estimates, over=over, within=within, kept=kept, reader="stability")
+    return _means("stability", read, scores, level=level, scale=(0.0, 0.5), place="appendix D.1")
 
 
 @register(
@@ -145,23 +146,22 @@ def ratio_entropy(
     [0.5]
     """
     scores = {None: lambda p: (special.entr(p) + special.entr(1 - p)) / np.log(2)}
-    return _means("ratio_entropy", scores, estimates, over, within, kept, level, (0.0, 1.0), "appendix F.2")
+    read = scenarios_of(estimates, over=over, within=within, kept=kept, reader="ratio_entropy")
+    return _means("ratio_entropy", read, scores, level=level, scale=(0.0, 1.0), place="appendix F.2")
 
 
 def _means(
     name: str,
+    read: tuple[tuple[str, ...], Iterable[Scenarios]],
     scores: Mapping[Any, Callable[[Floats], Floats]],
-    estimates: Any,
-    over: str,
-    within: Sequence[str],
-    kept: float,
+    *,
     level: float,
     scale: Bounds,
     place: str,
 ) -> pl.DataFrame:
-    """Means over scenarios of scores of their shares, one row a score."""
+    """Means over the scenarios that were read of scores of their shares, one row a score."""
     normal_quantile(level)
-    factors, cells = scenarios_of(estimates, over=over, within=within, kept=kept, reader=name)
+    factors, cells = read
     rows = []
     for cell in cells:
         shared = {
@@ -192,7 +192,7 @@ def _means(
                         "one_level": values.size == 1,
                         "no_variation": values.size > 1 and np.isnan(low),
                     },
-                    "method": f"mean over {values.size} levels of {over}; t interval on the logit scale",
+                    "method": f"mean over {values.size} scenarios; t interval on the logit scale",
                 }
             )
     return estimate_frame(rows, factors=factors)
