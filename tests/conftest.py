@@ -107,3 +107,14 @@ def tiny_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in (CLIPModel(config), tokenizer, processor):
         part.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def vlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny vision-language model that tells three colours apart."""
+    require(all(map(find_spec, ("torch", "transformers"))), "torch and transformers are not installed")
+    from tests.annotate.choice.tiny import teach
+
+    folder = tmp_path_factory.mktemp("vlm")
+    teach(folder)
+    return folder

@@ -99,7 +99,7 @@ def test_the_judge_of_the_loopback_server_reads_letters(judging):
 
 
 def test_ready_sets_have_the_options_of_the_study_and_a_source(judging):
-    sets = shipped("annotate", "people.yaml")
+    sets = shipped("annotate", "ready_questions.yaml")
     assert sets["source"]
     asked = judging.annotator(sets=["gender", "race", "age"], letters=True)
     n = {name: len(options) for name, options in asked.offered("0" * 64).items()}
@@ -107,6 +107,18 @@ def test_ready_sets_have_the_options_of_the_study_and_a_source(judging):
     assert "as which gender the person in the image presents" in asked.text(asked.offered("0" * 64))
     nonbinary = judging.annotator(sets=["gender_nonbinary"])
     assert nonbinary.attributes["perceived_gender"] == ("female", "male", "nonbinary")
+
+
+def test_a_question_names_the_prompt_only_where_it_asks_about_it(answering):
+    judging = answering(lambda question: {"follows_prompt": "no"})
+    following, gender = (judging.annotator(sets=[one]) for one in ("prompt_following", "gender"))
+    assert (following.shows_prompt, gender.shows_prompt) == (True, False)
+    shown = judging.drawn(1).asked_for("a person\nwith {meaning}")
+    assert judging.labels(following, shown)["follows_prompt"].value == "no"
+    asked = following.text(following.offered(shown.sha256), prompt=shown.prompt)
+    assert 'Does this figure show "a person with {meaning}"? Please answer yes or no.' in asked
+    assert "unclear" not in asked.split("Requirements")[0]
+    assert following.fingerprint != gender.fingerprint
 
 
 @pytest.mark.parametrize(

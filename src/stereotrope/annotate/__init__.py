@@ -7,6 +7,7 @@ sets or texts and at no prompt, or derives labels from tables.
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.blank import BlankAnnotator
 from stereotrope.annotate.caption import CaptionAnnotator, ImportedCaptions
+from stereotrope.annotate.choice import ChoiceAnnotator
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.contract import Annotator
@@ -38,6 +39,7 @@ __all__ = [
     "Attributes",
     "BlankAnnotator",
     "CaptionAnnotator",
+    "ChoiceAnnotator",
     "ColourAnnotator",
     "ConstraintAnnotator",
     "Detector",

@@ -1,30 +1,23 @@
 """Asking a model about one picture at a time: what every annotator that talks to a server shares."""
 
 import asyncio
-import copy
-import json
 import math
 from collections.abc import Mapping
-from string import ascii_uppercase
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from stereotrope.annotate.answers import by_letter, labels_of, lettered_labels, schema_of
-from stereotrope.annotate.attributes import UNCLEAR, check_attributes
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
-from stereotrope.annotate.protocol import ORDERS, filled, permuted, question_wording
+from stereotrope.annotate.protocol import question_wording
+from stereotrope.annotate.questionnaire import MAX_SIDE_SENT, Questionnaire, json_of
 from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation, expectation
-from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.serving import ModelOptions
 from stereotrope.tables import fingerprint_of
 
-MAX_SIDE_SENT = 1024
-"""Longest side in pixels at which a picture is sent, unless asked otherwise."""
-Variant = Literal["reversed", "blind"]
 _OURS = ("messages", "model", "n", "stream", "stream_options", "tools")
 _OF_CLIENT = {"temperature", "max_tokens", "seed", "logprobs", "response_format"}
 VERSION = 1
@@ -79,19 +72,12 @@ class ChatAnnotator(Annotator):
         )
 
 
-class ModelAnnotator(ChatAnnotator):
+class ModelAnnotator(ChatAnnotator, Questionnaire):
     """One question about each picture, answered as JSON by a chat model.
 
-    It sees the picture and, where it was told so, what the product is. It never sees a prompt, a group
-    or a generator.
+    It sees the picture and, where it was told so, what the product is or what was asked for. It never sees a
+    group or a generator.
     """
-
-    kind: str
-    attributes: Attributes
-    letters = False
-    """Whether options stand behind letters, and the answer is one: the options turn, the letters stay."""
-    meanings: Mapping[str, str] = {}
-    """Attribute → what it means, beside those of the wording."""
 
     def __init__(
         self,
@@ -106,55 +92,13 @@ class ModelAnnotator(ChatAnnotator):
         self.attributes = dict(self.attributes)
         self.order_seed = order_seed
         self.max_side = max_side
-        self._variant: Variant | None = None
 
     @property
     def fingerprint(self) -> str:
         """Kind, model, parameters, wording, attributes, order seed, picture size, subject and variant."""
         wording = question_wording(self.kind)
-        parameters = {
-            "model": dict(self._client.parameters),
-            "version": self.version,
-            "attributes": [[name, values] for name, values in self.attributes.items()],
-            "order": [self.order_seed, ORDERS],
-            "max_side": self.max_side,
-            "subject": self.product,
-            "variant": self._variant,
-            **({"meanings": dict(self.meanings)} if self.meanings else {}),
-        }
+        parameters = {"model": dict(self._client.parameters), "version": self.version, **self.asked_how}
         return fingerprint_of(self.kind, VERSION, parameters, wording.data)
-
-    def checked(self, attributes: Attributes) -> Attributes:
-        """Return attributes that can be asked for; raises :class:`UsageError` where one cannot."""
-        try:
-            known = check_attributes(attributes)
-        except UsageError as error:
-            raise UsageError(f"annotator {self.name!r}: attributes: {error}") from None
-        for name, values in known.items():
-            if self.letters and len(values or ()) >= len(ascii_uppercase):
-                raise UsageError(
-                    f"annotator {self.name!r}: attributes: {name!r}: has {len(values)} values, and letters "
-                    f"are enough for {len(ascii_uppercase) - 1} beside {UNCLEAR!r}; leave `letters:` out"
-                )
-        return known
-
-    def variant(self, which: Variant) -> Self:
-        """Return this annotator for a check of itself.
-
-        ``reversed`` offers the options of each picture in the reverse order; ``blind`` asks the same
-        question without sending the picture. The name says so.
-
-        Raises UsageError: Another word.
-        """
-        if which not in get_args(Variant):
-            raise UsageError(
-                f"annotator {self.name!r}: a variant must be {' or '.join(get_args(Variant))}, found "
-                f"{which!r}; correct it"
-            )
-        made = copy.copy(self)
-        made.name = f"{self.name} ({which})"
-        made._variant = which
-        return made
 
     def mean_cost(self, account: Account) -> float | None:
         """What a call to its model has cost so far."""
@@ -174,46 +118,18 @@ class ModelAnnotator(ChatAnnotator):
 
     async def _asked(self, picture: Picture, offered: Attributes) -> Answer:
         """What the model answers about a picture, which a blind one is not shown."""
-        blind = self._variant == "blind"
         return await self._client.ask(
-            self.text(offered),
-            images=() if blind else (await asyncio.to_thread(picture.plain, self.max_side),),
+            self.text(offered, prompt=picture.prompt),
+            images=() if self.is_blind else (await asyncio.to_thread(picture.plain, self.max_side),),
             schema=self._schema(offered),
             system=question_wording(self.kind).system,
             name=self.kind,
         )
 
-    def offered(self, sha256: str) -> dict[str, tuple[str, ...] | None]:
-        """Return the options of each attribute as one picture's question offers them; None where open.
-
-        ``unclear`` stands last, however the others are turned; behind letters it turns with them.
-        """
-        turned, last = ((UNCLEAR,), ()) if self.letters else ((), (UNCLEAR,))
-        return {
-            name: None if values is None else (*self._ordered((*values, *turned), sha256, name), *last)
-            for name, values in self.attributes.items()
-        }
-
     def _schema(self, offered: Attributes) -> dict[str, Any]:
         return schema_of(
             {k: v and tuple(by_letter(v)) for k, v in offered.items()} if self.letters else offered
         )
-
-    def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
-        """Return the question in words."""
-        wording = question_wording(self.kind)
-        lines = [wording.opening(self.product), ""]
-        for name, options in offered.items():
-            meaning = self.meanings.get(name) or wording.texts["meanings"].get(name)
-            lines.append(
-                filled(
-                    wording.texts["open" if options is None else "closed"],
-                    name=_quoted(name),
-                    meaning=f" ({meaning})" if meaning else "",
-                    options=_quoted(by_letter(options) if self.letters and options else options),
-                )
-            )
-        return "\n".join([*lines, "", filled(wording.texts["closing"], keys=_quoted(list(offered)))])
 
     def expect(self, n: int) -> Expectation:
         """Say what asking about ``n`` pictures takes: calls, tokens, price and seconds.
@@ -222,20 +138,13 @@ class ModelAnnotator(ChatAnnotator):
         for an attribute that is answered.
         """
         offered = self.offered("")
-        asked = question_wording(self.kind).system + self.text(offered) + _quoted(self._schema(offered))
+        asked = question_wording(self.kind).system + self.text(offered) + json_of(self._schema(offered))
         return self.expected(n, asked, self.seen, (8 * len(offered), 30 * len(offered)))
 
     @property
     def seen(self) -> tuple[int, int]:
         """Fewest and most tokens that the picture of a question may count as."""
-        return (0, 0) if self._variant == "blind" else picture_tokens(self.max_side)
-
-    def _ordered(self, values: tuple[str, ...], sha256: str, attribute: str) -> tuple[str, ...]:
-        order = permuted(values, seed=self.order_seed, sha256=sha256, attribute=attribute)
-        return order[::-1] if self._variant == "reversed" else order
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: {', '.join(self.attributes)}>"
+        return (0, 0) if self.is_blind else picture_tokens(self.max_side)
 
 
 def one_line(text: str | None) -> str | None:
@@ -251,10 +160,6 @@ def picture_tokens(max_side: int) -> tuple[int, int]:
     (Qwen2.5-VL), 2,520 (GPT-4.1 nano). Some do not: models that count a picture many times over to price it.
     """
     return 250, max(250, math.ceil(2.5 * math.ceil(max_side / 32) ** 2))
-
-
-def _quoted(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 class ChatOptions(ModelOptions):

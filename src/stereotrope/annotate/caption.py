@@ -9,12 +9,13 @@ from typing import ClassVar
 import polars as pl
 
 from stereotrope.annotate.answers import inert, labels_of
-from stereotrope.annotate.asking import MAX_SIDE_SENT, ChatOptions, ModelAnnotator
+from stereotrope.annotate.asking import ChatOptions, ModelAnnotator
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, Label, image_labels
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import question_wording
+from stereotrope.annotate.questionnaire import MAX_SIDE_SENT
 from stereotrope.annotate.registry import annotator
 from stereotrope.clients import ChatClient, Expectation
 from stereotrope.inputs.captions.file import read_captions
@@ -54,7 +55,7 @@ class CaptionAnnotator(ModelAnnotator):
             return [_label(said)]
         return labels_of(replace(answer, content=None) if answer.reason else answer, self.attributes)
 
-    def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
+    def text(self, offered: Mapping[str, tuple[str, ...] | None], prompt: str | None = None) -> str:
         """Return the question in words."""
         return str(question_wording(self.kind).texts["opening_without_subject"])
 

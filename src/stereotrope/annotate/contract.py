@@ -26,7 +26,7 @@ class Annotator:
 
     A class says ``name``, ``fingerprint`` and ``attributes``, and has ``process`` or ``derive`` or both. A
     run orders its annotators by ``needs`` and ``gives``, carries each out once a subject, and knows none by
-    name. Where it looks it never learns of a prompt, a generator or a factor.
+    name. Where it looks it never learns of a generator or a factor, and of a prompt only if it asks.
 
     name: In the ``annotator`` column.
     fingerprint: Short hash of everything that can change what it says.
@@ -95,6 +95,11 @@ class Annotator:
     def looks(self) -> bool:
         """Whether it labels what it is shown; others encode, or say what follows."""
         return self.process is not None and bool(self.attributes)
+
+    @property
+    def shows_prompt(self) -> bool:
+        """Whether ``prompt`` of a picture that it looks at is the text that this was asked for."""
+        return False
 
     @property
     def discovers(self) -> bool:

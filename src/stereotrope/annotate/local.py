@@ -17,7 +17,7 @@ from stereotrope.pictures import PIXELS_AT_ONCE
 LOCAL_PACKAGES = ("torch", "transformers")
 DECODING_THREADS = 4
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
-_OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin"))
+_OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin", ".jinja"))
 
 
 def _device(value: str) -> str:

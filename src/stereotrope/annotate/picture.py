@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
 from collections.abc import Callable, Mapping
@@ -24,7 +25,10 @@ class Picture:
     sha256: Of the original bytes.
     data: The original bytes, or a function that reads them when they are first needed.
     n_pixels: How many the picture has; 0 where that is not known.
+    prompt: The text that it was asked for, where who looks may know it.
     """
+
+    prompt: str | None = None
 
     def __init__(
         self, image_id: str, sha256: str, data: bytes | Callable[[], bytes], *, n_pixels: int = 0
@@ -68,6 +72,12 @@ class Picture:
         digest = hashlib.sha256(f"{self.sha256}\n{box}".encode()).hexdigest()
         return Picture(self.image_id, digest, lambda: pictures.crop(self.original(), box))
 
+    def asked_for(self, prompt: str) -> Picture:
+        """Return it with the text that it was asked for."""
+        made = copy.copy(self)
+        made.prompt = prompt
+        return made
+
     def __repr__(self) -> str:
         return f"Picture({self.image_id!r})"
 
@@ -85,7 +95,7 @@ class Subject:
     id: ``image_id``, ``prompt_id``, or a short hash of what makes the region or set.
     images: Rows of the images table: of a set several, in its order, of a text none.
     region: Box as JSON, of a region.
-    text: Of a text.
+    text: Of a text; of an image or region the prompt's, where who looks may know it.
     """
 
     kind: SubjectKind
@@ -101,7 +111,8 @@ class Subject:
         seen = tuple(map(picture_of, self.images))
         if self.kind == "set":
             return seen
-        return seen[0] if self.region is None else seen[0].cropped(self.region)
+        picture = seen[0] if self.region is None else seen[0].cropped(self.region)
+        return picture if self.text is None else picture.asked_for(self.text)
 
     def key(self, fingerprint: str) -> str:
         """Return the content key of a look at it, whatever image or prompt it is of."""

@@ -1,23 +1,23 @@
 """Attributes read by a chat model: closed ones from their list, open ones in its own words."""
 
 import copy
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Collection, Mapping
+from typing import ClassVar, Self
 
 import polars as pl
-from pydantic import AfterValidator, Field
 
-from stereotrope.annotate.asking import MAX_SIDE_SENT, ChatOptions, ModelAnnotator, one_line
-from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN
+from stereotrope.annotate.asking import ChatOptions, ModelAnnotator, one_line
+from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.label import Attributes, image_labels
+from stereotrope.annotate.questionnaire import MAX_SIDE_SENT
+from stereotrope.annotate.ready_questions import WantedOptions
 from stereotrope.annotate.registry import annotator
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY, Scope, Taxonomy, read_taxonomies, taxonomy_for
 from stereotrope.clients import ChatClient
-from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import File, Text, Texts
-from stereotrope.shipped import shipped
+from stereotrope.inputs.options import File, Text
 
 
 class QuestionAnnotator(ModelAnnotator):
@@ -40,7 +40,7 @@ class QuestionAnnotator(ModelAnnotator):
         pictures when None.
     letters: Whether options stand behind letters, which stay while the options turn, ``unclear`` with them.
         The answer is a letter; ``rationale`` of a label keeps it, and what stood behind which.
-    meanings: Attribute → what it means, in the question.
+    meanings, forced: Attribute → what it means, in the question; attributes asked without ``unclear``.
     discover: Whether further attributes are to be found among the pictures by :attr:`discoverer`.
     taxonomies: Attributes that were found or written before, by scope.
 
@@ -64,6 +64,7 @@ class QuestionAnnotator(ModelAnnotator):
         regions: str | None = None,
         letters: bool = False,
         meanings: Mapping[str, str] | None = None,
+        forced: Collection[str] = (),
         discover: bool = False,
         taxonomies: Mapping[Scope, Taxonomy] | None = None,
     ) -> None:
@@ -73,7 +74,7 @@ class QuestionAnnotator(ModelAnnotator):
             self.remedies = {regions: f"`{{detect: MODEL, attribute: {regions}}}`"}
         if letters:
             self.letters, self.kind = True, "letters"
-        self.meanings = dict(meanings or {})
+        self.meanings, self.forced = dict(meanings or {}), frozenset(forced)
         self.product = one_line(subject)
         if attributes is not None:
             self.attributes = self.checked(attributes)
@@ -137,40 +138,13 @@ class QuestionAnnotator(ModelAnnotator):
         return made
 
 
-def _given(attributes: dict[str, Any] | None) -> dict[str, Any] | None:
-    for name, values in (attributes or {}).items():
-        if values is None:
-            raise ValueError(f"has no values for {name!r}; list them, or write {OPEN}")
-    return attributes
-
-
-def _sets() -> Mapping[str, Any]:
-    return dict(shipped("annotate", "people.yaml")["sets"])
-
-
-def _ready(names: list[str]) -> list[str]:
-    for name in names:
-        if name not in _sets():
-            known = f"known are {', '.join(_sets())}"
-            raise ValueError(f"must list ready questions; {did_you_mean(name, _sets(), otherwise=known)}")
-    return names
-
-
-class QuestionOptions(ChatOptions):
-    """As of :class:`QuestionAnnotator`; ``taxonomy`` is a file of attributes (YAML), ``sets`` are ready
-    questions about people: ``gender``, ``gender_nonbinary``, ``race``, ``age``.
-    """
+class QuestionOptions(WantedOptions, ChatOptions):
+    """As of :class:`QuestionAnnotator`; ``taxonomy`` is a file of attributes (YAML)."""
 
     slips: ClassVar[Mapping[str, str]] = {"on": "regions are named by `regions: person`."}
 
     questions: Text
-    attributes: Annotated[dict[str, Any] | None, AfterValidator(_given)] = Field(
-        None, examples=["{body_type: [sedan, SUV], rim_colour: open}"]
-    )
     subject: Text | None = None
-    order_seed: int = Field(0, ge=0)
-    regions: Text | None = None
-    sets: Annotated[Texts, AfterValidator(_ready)] | None = Field(None, examples=["[gender, race, age]"])
     letters: bool = False
     discover: bool = False
     taxonomy: File | None = None
@@ -193,32 +167,10 @@ def questions(options: QuestionOptions, context: Context) -> QuestionAnnotator:
             f"annotator {options.questions!r}: attributes are discovered on whole pictures; remove "
             "`discover:` or `regions:`"
         )
-    attributes, meanings = _with_sets(options)
     return QuestionAnnotator(
         **options.asking(options.questions, context),
-        attributes=attributes,
-        meanings=meanings,
+        **options.wanted(options.questions, given=options.taxonomy is not None),
         **options.model_dump(include={"subject", "order_seed", "regions", "letters"}),
         discover=options.discover,
         taxonomies=read_taxonomies(context.folder / options.taxonomy) if options.taxonomy else None,
     )
-
-
-def _with_sets(options: QuestionOptions) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """Attributes with those of the ready questions, and what these mean."""
-    if options.sets is None:
-        if options.regions is not None and options.attributes is None and options.taxonomy is None:
-            raise UsageError(
-                f"annotator {options.questions!r}: say what to ask of regions; write `sets: [gender]` or "
-                "`attributes:`"
-            )
-        return options.attributes, {}
-    asked = dict(options.attributes or {})
-    meanings: dict[str, str] = {}
-    for one in (_sets()[name] for name in options.sets):
-        if one["attribute"] in asked:
-            raise UsageError(
-                f"annotator {options.questions!r}: {one['attribute']!r} is asked twice; remove one"
-            )
-        asked[one["attribute"]], meanings[one["attribute"]] = list(one["values"]), one["meaning"]
-    return asked, meanings

@@ -159,6 +159,7 @@ def make_plan(
     _require_said(annotators, requests, source)
     if stored is None:
         require_needs(annotators, source)
+        _require_texts(annotators, prompts, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
@@ -291,6 +292,18 @@ def _require_said(annotators: Sequence[Annotator], requests: pl.DataFrame, sourc
             "labels, for example `annotators: [{labels: labels.csv, name: people}]`",
             "annotators" if source.tree.get("annotators") else "generators",
         )
+
+
+def _require_texts(annotators: Sequence[Annotator], prompts: pl.DataFrame, source: Source) -> None:
+    """Refuse a question about what pictures were asked for where nobody knows that."""
+    for index, annotator in enumerate(annotators):
+        if annotator.shows_prompt and not prompts["text"].count():
+            raise source.error(
+                f"annotator {annotator.name!r} asks whether pictures show what they were asked for, and no "
+                "prompt has a text; name the column that holds it (`prompt: prompt` of the pictures' entry), "
+                "or leave this out",
+                *("annotators", index),
+            )
 
 
 def _require_working(annotators: Sequence[Annotator], source: Source) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,6 +63,7 @@ class Subjects:
         coming = plan.requests.join(images, on="image_id", how="anti")
         self._coming = coming.unique("image_id", keep="last", maintain_order=True)
         prompts = plan.prompts
+        self._texts = dict(prompts.select("prompt_id", "text").iter_rows())
         self._levels = {row["prompt_id"]: row for row in prompts.drop("text", "negative").to_dicts()}
         self._rows: dict[str, dict[str, Any]] = {
             row["image_id"]: row
@@ -113,13 +115,12 @@ class Subjects:
         """Each subject with generator and prompt of its first picture; None for a set that waits."""
         match annotator.subject:
             case "image":
-                for image_id, row in self._rows.items():
-                    yield Subject("image", image_id, (row,)), (row["generator"], row["prompt_id"])
+                for image_id, row in self._pictures(annotator).items():
+                    yield self._seen(annotator, Subject("image", image_id, (row,)))
             case "region":
                 for image_id, box in self._regions(annotator, labels):
-                    row = self._rows[image_id]
-                    subject = Subject("region", subject_id(image_id, box), (row,), region=box)
-                    yield subject, (row["generator"], row["prompt_id"])
+                    row, at = self._rows[image_id], subject_id(image_id, box)
+                    yield self._seen(annotator, Subject("region", at, (row,), region=box))
             case "set":
                 frame = self._frame(annotator)
                 coming = set(self._coming["image_id"])
@@ -135,15 +136,29 @@ class Subjects:
                 for prompt_id, text in texts.unique("text", maintain_order=True).iter_rows():
                     yield Subject("text", prompt_id, text=text), ("", prompt_id)
 
+    def _seen(self, annotator: Annotator, subject: Subject) -> tuple[Subject, tuple[str, str]]:
+        """A picture or region as it is shown, with its generator and prompt."""
+        (row,) = subject.images
+        if annotator.shows_prompt:
+            subject = replace(subject, text=self._texts[row["prompt_id"]])
+        return subject, (row["generator"], row["prompt_id"])
+
+    def _pictures(self, annotator: Annotator) -> Mapping[str, dict[str, Any]]:
+        """Rows that can be looked at; where the prompt is part of the question, those that have one."""
+        if not annotator.shows_prompt:
+            return self._rows
+        return {i: row for i, row in self._rows.items() if self._texts[row["prompt_id"]] is not None}
+
     def _regions(self, annotator: Annotator, labels: pl.DataFrame | None) -> Iterator[tuple[str, str]]:
         """Each picture with each region that labels of what the annotator needs have, once."""
         if labels is None:
             return
         givers = [a.name for a in self.plan.annotators if set(a.gives) & set(annotator.needs)]
+        pictures = self._pictures(annotator)
         wanted = pl.col("attribute").is_in(list(annotator.needs)) | pl.col("annotator").is_in(givers)
         found = labels.filter(wanted, pl.col("region").is_not_null(), subject_kind="image", status="ok")
         for image_id, box in found.select("subject_id", "region").unique(maintain_order=True).iter_rows():
-            if image_id in self._rows:
+            if image_id in pictures:
                 yield image_id, box
 
     def _sets(self, annotator: Annotator, frame: pl.DataFrame) -> Sequence[tuple[str, ...]]:
