@@ -146,6 +146,17 @@ def encoded(labels: pl.DataFrame) -> pl.DataFrame:
     ).drop("attribute", "value")
 
 
+def ratios_by(labels: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """Shares of one value by these factors."""
+    return measure.share(labels, value="pink", attribute="product_colour", by=by)
+
+
+def scenario_ratios(labels: pl.DataFrame) -> pl.DataFrame:
+    """Shares over six scenarios, the combinations of object and group."""
+    scenario = pl.concat_str("object", pl.lit(" "), "group").alias("scenario")
+    return ratios_by(labels, SCOPE).with_columns(scenario).drop("object", "group")
+
+
 CAPTIONS = {"by": SCOPE, "n_bootstrap": 60}
 PEOPLE = {"groups": ("female", "male"), **CAPTIONS}
 GARDEN = "pink stones in the rain"
@@ -211,6 +222,8 @@ MEASURES: dict[str, Measure] = {
     "injection_rate": lambda x: measure.injection_rate(
         x, reference(x), claims(x), by=("attribute", "generator")
     ),
+    "model_agreement": lambda x: measure.model_agreement(scenario_ratios(x), kept=0.0),
+    "model_deviation": lambda x: measure.model_deviation(scenario_ratios(x), kept=0.2),
     "nonanswer_rate": partial(measure.nonanswer_rate, by=("attribute", "generator")),
     "order_flip_rate": lambda x: measure.order_flip_rate(x, reference(x), by=("attribute", "generator")),
     "judge_correlation": lambda x: measure.judge_correlation(
@@ -231,7 +244,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "prompt_alignment": lambda x: measure.prompt_alignment(encoded(x), by=SCOPE),
     "ratio_entropy": lambda x: measure.ratio_entropy(
-        measure.share(x, value="pink", attribute="product_colour", by=SCOPE),
+        ratios_by(x, SCOPE),
         "object",
         within=("generator", "group"),
     ),
@@ -239,11 +252,12 @@ MEASURES: dict[str, Measure] = {
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
     "stability": lambda x: measure.stability(
-        measure.share(x, value="pink", attribute="product_colour", by=SCOPE),
+        ratios_by(x, SCOPE),
         "object",
         within=("generator", "group"),
     ),
     "unfounded_rate": partial(measure.unfounded_rate, known=None, by=("attribute", "generator")),
+    "variation_effect": lambda x: measure.variation_effect(ratios_by(x, SCOPE), "object", among="group"),
     "vac": partial(measure.vac, n_bootstrap=40),
     "violation_rate": lambda x: measure.violation_rate(constraints(x), "group", by=("generator", "object")),
 }
@@ -316,7 +330,9 @@ def test_other_names_of_images_factors_and_objects_do_not_matter(name: str) -> N
     renamed = labels.with_columns(pl.col("generator").replace({"m1": "a model", "m2": "b <script>"}))
     found = MEASURES[name](renamed)
     back = found.with_columns(
-        pl.col(c).replace({"a model": "m1", "b <script>": "m2"}) for c in ["generator"] if c in found.columns
+        pl.col(c).replace({"a model": "m1", "b <script>": "m2"})
+        for c in ["generator", "reference"]
+        if c in found.columns
     )
     assert_same(MEASURES[name](labels), back)
 
@@ -414,6 +430,7 @@ def of_pictures(found: pl.DataFrame, reference: bool) -> pl.DataFrame:
 
 
 COUNT_OTHERS = {
+    **dict.fromkeys(("model_agreement", "model_deviation", "variation_effect"), "scenarios"),
     "average": "levels",
     "change": "pairs",
     "default_rank": "levels",

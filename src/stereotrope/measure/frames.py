@@ -16,6 +16,9 @@ from stereotrope.measure.join import tidy_subjects, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
+_COMPARED = ("over", "judge", "among")
+"""Parameters that name a factor whose levels are set beside each other, so that none is held equal."""
+
 
 def arguments_of(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> dict[str, Any]:
     """The arguments of a measure: what is given, else what the audit's design decides.
@@ -47,10 +50,9 @@ def arguments_of(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSe
         known["by"] = scope if "within" in takes else held
     if "by" in takes and "attribute" in takes["by"].default:
         known["by"] = ["attribute", *known["by"]]
-    for name in ("over", "judge"):
-        if name in takes:
-            known[name] = given.get(name, takes[name].default)
-            known["within"] = [factor for factor in held if factor != known[name]]
+    compared = {name: given.get(name, takes[name].default) for name in _COMPARED if name in takes}
+    if compared:
+        known |= {**compared, "within": [factor for factor in held if factor not in compared.values()]}
     arguments = {name: known[name] for name in takes if known.get(name) is not None}
     if "dimension" in takes:
         arguments["dimension"] = "dimension" if "dimension" in setting.factors else None

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from stereotrope.errors import TableError, UsageError
+from stereotrope.stats import benjamini_hochberg
 from stereotrope.tables import ESTIMATES, LABELS, NOT_VALUES, check_factors, polars_types
 
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
@@ -198,3 +199,11 @@ def _stored(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(flags := row.get("flags"), Mapping):
         stored["flags"] = ",".join(flag for flag, raised in flags.items() if raised) or None
     return {**row, **stored}
+
+
+def with_q_values(estimates: pl.DataFrame, *families: str | pl.Expr) -> pl.DataFrame:
+    """Estimates with Benjamini–Hochberg q-values, each combination of ``families`` by itself."""
+    q = pl.col("p_value").map_batches(
+        lambda p: pl.Series(benjamini_hochberg(p.to_numpy())), return_dtype=pl.Float64
+    )
+    return estimates.with_columns(q_value=(q.over(families) if families else q).fill_nan(None))

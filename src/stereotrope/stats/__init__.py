@@ -68,6 +68,7 @@ from stereotrope.stats.polygon import (
 )
 from stereotrope.stats.power import shift_power, smallest_shift
 from stereotrope.stats.prediction_powered import PoweredShare, prediction_powered_share
+from stereotrope.stats.rank_correlation import spearman_interval, spearman_p
 from stereotrope.stats.ranks import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
@@ -152,6 +153,8 @@ __all__ = [
     "signed_rank",
     "smallest_shift",
     "spearman",
+    "spearman_interval",
+    "spearman_p",
     "tfidf",
     "unanimous_js",
     "vendi_left_out",

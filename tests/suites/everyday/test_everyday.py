@@ -19,7 +19,7 @@ from stereotrope.suites.everyday.reference import occupation_shares
 from stereotrope.suites.reading import audit_template
 
 FOLDER = Path(__file__).parents[3] / "src/stereotrope/suites/everyday"
-OVER_SCENARIOS = ["female_ratio", "stability", "ratio_entropy"]
+OVER_SCENARIOS = [*["female_ratio"] * 2, "stability", "ratio_entropy", "variation_effect"]
 JUDGE = "annotators: [{questions: 'openai:judge', attributes: {perceived_gender: [female, male]}}]\n"
 
 
@@ -166,6 +166,10 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
             JUDGE + "baseline: {variation: a person}\n",
             ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS, "share_difference"],
         ),
+        (
+            JUDGE.replace("annotators", "prompts: {subjects: [someone]}\nannotators"),
+            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS[:-1]],
+        ),
         (JUDGE + "prompts: [{text: a nurse}]\n", []),
         ("annotators: [colour]\n", ["refusal_rate"]),
     ],
@@ -173,6 +177,11 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
 def test_measures_of_the_suite_that_an_audit_has_nothing_for_are_left_out(more, measures):
     plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x']\n{more}").plan()
     assert [call.name for call in plan.measures] == measures
+
+
+def test_several_models_are_set_beside_each_other():
+    plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x', 'openai:y']\n{JUDGE}").plan()
+    assert {"model_agreement", "model_deviation"} <= {call.name for call in plan.measures}
 
 
 PREFIXED = """\

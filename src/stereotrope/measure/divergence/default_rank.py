@@ -9,8 +9,8 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import holds_few
 from stereotrope.measure.contract import register
-from stereotrope.measure.divergence.scores import parts_by, read_scores, with_q_values
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.divergence.scores import parts_by, read_scores
+from stereotrope.measure.tidy import estimate_frame, factor_names, with_q_values
 from stereotrope.stats import mean_ranks, normal_quantile, rank_agreement
 from stereotrope.tables import ALL_ATTRIBUTES
 

@@ -10,8 +10,8 @@ from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
-from stereotrope.measure.divergence.scores import parts_by, read_scores, with_q_values
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.divergence.scores import parts_by, read_scores
+from stereotrope.measure.tidy import estimate_frame, factor_names, with_q_values
 from stereotrope.stats import fisher_z, normal_quantile, pearson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 

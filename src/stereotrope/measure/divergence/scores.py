@@ -1,4 +1,4 @@
-"""Scores among estimates: reading them, parting them by factors, and correcting many tests of them."""
+"""Scores among estimates: reading them, and parting them by factors."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,7 +8,6 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import to_polars
-from stereotrope.stats import benjamini_hochberg
 from stereotrope.tables import ALL_ATTRIBUTES, plain_scores
 
 
@@ -54,11 +53,3 @@ def parts_by(
     if factors:
         for key, part in frame.group_by(factors, maintain_order=True):
             yield dict(zip(factors, key, strict=True)), part
-
-
-def with_q_values(estimates: pl.DataFrame, *families: str | pl.Expr) -> pl.DataFrame:
-    """Estimates with Benjamini–Hochberg q-values, each combination of ``families`` by itself."""
-    q = pl.col("p_value").map_batches(
-        lambda p: pl.Series(benjamini_hochberg(p.to_numpy())), return_dtype=pl.Float64
-    )
-    return estimates.with_columns(q_value=(q.over(families) if families else q).fill_nan(None))

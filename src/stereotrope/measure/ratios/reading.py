@@ -1,14 +1,17 @@
 """Shares of many scenarios as one frame, those of too few pictures left out and counted."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ESTIMATE_COLUMNS
 
 NO_SHARE = "no scenario has a share"
@@ -20,7 +23,8 @@ class Scenarios:
     """Shares of the scenarios of one combination of factors.
 
     levels: The combination, with ``attribute``, ``category`` and ``definition``.
-    rows: ``value`` and the factor that tells scenarios apart, of those that count.
+    rows: ``value``, ``n``, the counts behind it where the estimates have them, and the factor that tells
+        scenarios apart, of those that count.
     excluded: How many do not, by reason.
     """
 
@@ -29,21 +33,45 @@ class Scenarios:
     excluded: dict[str, int]
 
 
-def scenarios_of(
-    estimates: Any, *, over: str, within: Sequence[str], kept: float, reader: str
-) -> tuple[tuple[str, ...], Iterator[Scenarios]]:
-    """Shares by scenario, in each combination of factors.
+@dataclass(frozen=True)
+class LevelTable:
+    """Shares of scenarios at each level of a factor, in one combination of the other factors.
+
+    levels: The combination, with ``attribute``, ``category`` and ``definition``.
+    names: Levels of the factor, sorted.
+    shares: Shape ``(scenarios, levels)``, NaN where a scenario does not count at a level.
+    """
+
+    levels: dict[str, Any]
+    names: list[str]
+    shares: Floats
+
+    @property
+    def some(self) -> list[bool]:
+        """Of each level, whether any scenario counts there."""
+        return [not np.isnan(column).all() for column in self.shares.T]
+
+    def kept_by(self, columns: Sequence[int]) -> Floats:
+        """The shares at some levels, of the scenarios that count at all of them."""
+        chosen = self.shares[:, list(columns)]
+        return np.asarray(chosen[~np.isnan(chosen).any(axis=1)])
+
+
+def read_ratios(
+    estimates: Any, *, over: str, within: Sequence[str], kept: float, reader: str, what: str = "within"
+) -> tuple[list[str], pl.DataFrame]:
+    """Shares by scenario and further factors, and why some do not count.
 
     estimates: What :func:`stereotrope.measure.female_ratio` or ``share`` returns with ``over`` and ``within``
         in its ``by``; rows that tell further factors apart are not read.
     kept: Part of its pictures that a scenario must have a definite label of, in [0, 1].
 
-    Returns: Factors of the combinations, and these in the order in which they come.
+    Returns: Columns whose combinations hold scenarios apart, and the rows, ``_why`` null where they count.
     Raises UsageError: A factor is named twice, or ``kept`` is no share.
     Raises TableError: A column is missing, several definitions are given, no row tells these factors alone
         apart, or a scenario stands twice.
     """
-    inside = factor_names(within, measure=reader, taken=(over,))
+    inside = factor_names(within, measure=reader, taken=(over,), what=what)
     if not 0 <= kept <= 1:
         raise UsageError(f"{reader}: kept must lie in [0, 1], found {kept}; 0.5 is half of the pictures")
     frame = to_polars(estimates, what="estimates", needs=("definition", "value", "n", over, *inside))
@@ -56,20 +84,55 @@ def scenarios_of(
             f"{', '.join(map(repr, further)) or 'no level of it'}; name these in within, or compute the "
             f"shares by {[*inside, over]}"
         )
-    frame = alone
-    keys = [c for c in (*inside, "attribute", "category", "definition") if c in frame.columns]
-    if frame.select(*keys, over).is_duplicated().any():
+    keys = [c for c in (*inside, "attribute", "category", "definition") if c in alone.columns]
+    if alone.select(*keys, over).is_duplicated().any():
         raise TableError(f"estimates: a level of {over!r} stands twice; keep one row each")
-    excluded = pl.col("n_excluded").fill_null(0) if "n_excluded" in frame.columns else pl.lit(0)
+    excluded = pl.col("n_excluded").fill_null(0) if "n_excluded" in alone.columns else pl.lit(0)
     enough = pl.col("n") >= kept * (pl.col("n") + excluded)
     reason = pl.when(pl.col("value").is_null()).then(pl.lit("no share"))
     few = pl.lit(f"a definite label of less than {kept:.0%} of the pictures")
-    frame = frame.with_columns(_why=reason.when(~enough).then(few))
+    return keys, alone.with_columns(_why=reason.when(~enough).then(few))
+
+
+def scenarios_of(
+    estimates: Any, *, over: str, within: Sequence[str], kept: float, reader: str
+) -> tuple[tuple[str, ...], Iterator[Scenarios]]:
+    """Shares by scenario, in each combination of factors: see :func:`read_ratios`.
+
+    Returns: Factors of the combinations, and these in the order in which they come.
+    """
+    keys, frame = read_ratios(estimates, over=over, within=within, kept=kept, reader=reader)
+    columns = [c for c in (over, "value", "n", "numerator", "low", "high") if c in frame.columns]
 
     def parts() -> Iterator[Scenarios]:
         for key, part in frame.group_by(keys, maintain_order=True):
-            left = part.filter(pl.col("_why").is_not_null())["_why"].value_counts()
-            rows = part.filter(pl.col("_why").is_null()).select(over, "value")
-            yield Scenarios(dict(zip(keys, key, strict=True)), rows, dict(left.sort("_why").iter_rows()))
+            left = Counter(part["_why"].drop_nulls())
+            rows = part.filter(pl.col("_why").is_null()).select(columns)
+            yield Scenarios(dict(zip(keys, key, strict=True)), rows, left)
+
+    return tuple(within), parts()
+
+
+def level_tables(
+    estimates: Any, *, over: str, among: str, within: Sequence[str], kept: float, reader: str
+) -> tuple[tuple[str, ...], Iterator[LevelTable]]:
+    """Shares by scenario and level of the factor ``among``: see :func:`read_ratios`.
+
+    Returns: Factors of the combinations, and these in the order in which they come.
+    """
+    inside = factor_names(within, measure=reader, taken=(over, among))
+    keys, frame = read_ratios(estimates, over=over, within=(*inside, among), kept=kept, reader=reader)
+    keys.remove(among)
+    frame = frame.filter(pl.col(among).is_not_null()).with_columns(
+        pl.when(pl.col("_why").is_null()).then(pl.col("value"))
+    )
+
+    def parts() -> Iterator[LevelTable]:
+        for key, part in frame.group_by(keys, maintain_order=True):
+            names = part[among].unique().sort().to_list()
+            # In the order of their names, so that no order of rows decides how sums are rounded.
+            table = part.pivot(on=among, index=over, values="value").sort(over).select(names)
+            shares = table.cast(pl.Float64).fill_null(np.nan).to_numpy()
+            yield LevelTable(dict(zip(keys, key, strict=True)), names, shares)
 
     return inside, parts()
