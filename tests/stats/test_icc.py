@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from stereotrope.stats import ICC_GRID, effective_counts, effective_trials, icc_evidence, icc_weights, wilson
+from stereotrope.stats import (
+    ICC_GRID,
+    effective_counts,
+    effective_trials,
+    icc_evidence,
+    icc_weights,
+    widened_number,
+    wilson,
+)
 
 ALWAYS = {rho: np.eye(ICC_GRID.size)[int(np.flatnonzero(np.isclose(ICC_GRID, rho))[0])] for rho in (0, 0.1)}
 
@@ -37,6 +45,34 @@ def test_counts_that_cannot_tell_are_no_evidence() -> None:
 def test_evidence_is_the_same_for_failures_and_in_another_order() -> None:
     k, n = np.array([3, 0, 5]), np.array([5, 6, 7])
     assert icc_evidence(k, n) == pytest.approx(icc_evidence((n - k)[::-1], n[::-1]))
+
+
+def test_several_cells_at_once_are_each_as_by_itself() -> None:
+    rng = np.random.default_rng(3)
+    sizes = [rng.integers(0, 60, m).tolist() for m in (1, 2, 5, 9, 300)] + [[1, 1], [500, 700]]
+    hits = [rng.binomial(one, rng.random(len(one))) for one in sizes]
+    hits[1] = np.zeros(2, int)
+    starts = np.cumsum([0, *map(len, sizes[:-1])])
+    together = icc_evidence(np.concatenate(hits), np.concatenate(sizes), starts)
+    alone = np.array([icc_evidence(k, n) for k, n in zip(hits, sizes, strict=True)])
+    assert together == pytest.approx(alone, rel=1e-12, abs=1e-12)
+    assert (alone.any(axis=1)).sum() == 5
+    weights = icc_weights(together)
+    trials = effective_trials(np.concatenate(sizes), weights, level=0.9, starts=starts)
+    each = [float(effective_trials(n, w, level=0.9)) for n, w in zip(sizes, weights, strict=True)]
+    assert trials == pytest.approx(each, rel=1e-12)
+
+
+def test_the_number_that_is_left_solves_its_equation() -> None:
+    weights = icc_weights([icc_evidence([3, 0, 5, 1], [5, 5, 7, 2])])[0]
+    n = np.array([19.0, 400.0, 400.0, 5.0])
+    alike = np.array([0.5, 3.0, 399.0, -0.2])
+    left = widened_number(n, alike, weights, level=0.95)
+    z = stats.norm.ppf(0.975)
+    for whole, a, some in zip(n[:3], alike[:3], left[:3], strict=True):
+        tail = weights @ stats.norm.sf(z * np.sqrt(whole / some) / np.sqrt(1 + a * ICC_GRID))
+        assert tail == pytest.approx(0.025, rel=1e-12)
+    assert left[3] == 5
 
 
 def test_shares_of_large_clusters_are_as_good_as_known() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
+from stereotrope.measure.tidy import N_SUBJECTS, as_text, excluded_json, read_labels, to_polars
 from stereotrope.measure.units import Claim, claim_of
-from stereotrope.stats import effective_trials, icc_evidence, icc_weights
+from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_weights
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES, warnings_of
 
@@ -46,8 +46,6 @@ class Cell:
     excluded: Counter[str] = field(default_factory=Counter)
     peers: "Peers | None" = field(default=None, repr=False, compare=False)
     """The cells of its attribute."""
-    _trials: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
-    """Level → effective number of images."""
 
     @cached_property
     def n(self) -> int:
@@ -61,7 +59,10 @@ class Cell:
     @cached_property
     def prompts(self) -> dict[str | None, int]:
         """Prompt → images with a usable label, sorted."""
-        total = sum(self.seen.values(), Counter[str | None]())
+        total: dict[str | None, int] = {}
+        for prompts in self.seen.values():
+            for prompt, count in prompts.items():
+                total[prompt] = total.get(prompt, 0) + count
         return {prompt: total[prompt] for prompt in sorted(total, key=lambda p: p or "")}
 
     @cached_property
@@ -104,9 +105,8 @@ class Cell:
         k, n = float(self.count(value)), float(self.n)
         if not self.claim.clustered or not (claim or self.claim).prompts:
             return k, n
-        if level not in self._trials:
-            self._trials[level] = effective_trials(list(self.prompts.values()), self.icc, level=level)
-        return k / n * self._trials[level], self._trials[level]
+        trials = (self.peers or Peers([self])).trials(level)[self.key]
+        return k / n * trials, trials
 
 
 @dataclass
@@ -114,18 +114,49 @@ class Peers:
     """The cells of one attribute, whose intra-class correlations are alike."""
 
     cells: Sequence[Cell]
+    _trials: dict[float, dict[Key, float]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def clustered(self) -> list[Cell]:
+        """Those whose units are prompts."""
+        return [cell for cell in self.cells if cell.claim.clustered]
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How probable each correlation is in each of these."""
+        evidence = np.zeros((len(self.clustered), ICC_GRID.size))
+        k: list[int] = []
+        n: list[int] = []
+        starts, owners = [], []
+        for at, cell in enumerate(self.clustered):
+            sizes = list(cell.prompts.values())
+            for value in cell.seen:
+                owners.append(at)
+                starts.append(len(k))
+                k += cell.by_prompt(value)
+                n += sizes
+        if not owners:
+            return evidence
+        np.add.at(evidence, owners, icc_evidence(k, n, starts))
+        # Of K values that add up to n only K − 1 say something of their own.
+        values = np.bincount(owners, minlength=len(evidence))
+        return icc_weights((1 - 1 / values)[:, None] * evidence)
 
     @cached_property
     def icc(self) -> dict[Key, Floats]:
-        """How probable each correlation is in each cell whose units are prompts."""
-        cells = [cell for cell in self.cells if cell.claim.clustered]
-        evidence = []
-        for cell in cells:
-            sizes = list(cell.prompts.values())
-            found = [icc_evidence(cell.by_prompt(value), sizes) for value in cell.seen]
-            # Of K values that add up to n only K − 1 say something of their own.
-            evidence.append((1 - 1 / len(found)) * np.sum(found, axis=0))
-        return dict(zip([cell.key for cell in cells], icc_weights(evidence), strict=True))
+        """The same by the key of the cell."""
+        return dict(zip([cell.key for cell in self.clustered], self.weights, strict=True))
+
+    def trials(self, level: float) -> dict[Key, float]:
+        """Effective number of images of each of these, for an interval of a level."""
+        if level not in self._trials:
+            sizes = [list(cell.prompts.values()) for cell in self.clustered]
+            starts = np.cumsum([0, *map(len, sizes[:-1])])
+            together = np.concatenate(sizes)
+            found = effective_trials(together, self.weights, level=level, starts=starts)
+            keys = [cell.key for cell in self.clustered]
+            self._trials[level] = dict(zip(keys, found.tolist(), strict=True))
+        return self._trials[level]
 
 
 def share_row(cell: Cell, by: Sequence[str], reference: Cell | None = None) -> dict[str, Any]:
@@ -171,7 +202,7 @@ def read_cells(
     frame = to_polars(data)
     if attributes is None and "attribute" in frame.columns:
         frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
-    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument)
+    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, counted=True)
     named = frame.select(as_text(frame, f).alias(f) for f in by)
     # A frame without a column has no rows: without factors all images are one combination.
     design = named.unique(maintain_order=True).rows() if by else [()]
@@ -179,15 +210,20 @@ def read_cells(
         outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
         reason = pl.concat_str(pl.lit(_NOT_IN_OF), pl.col("value"))
         tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
-    grouped = tidy.group_by([*by, "attribute", "value", "excluded", "prompt_id"], maintain_order=True).len()
+    told = [*by, "attribute", "value", "excluded"]
+    count = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in tidy.columns else pl.len()
+    by_prompt = tidy.group_by([*told, "prompt_id"], maintain_order=True).agg(n=count)
+    grouped = by_prompt.group_by(told, maintain_order=True).agg("prompt_id", "n")
     cells: dict[tuple[Key, str], Cell] = {}
-    for row in grouped.iter_rows():
-        key, (attribute, value, excluded, prompt, count) = row[: len(by)], row[len(by) :]
-        cell = cells.setdefault((key, attribute), Cell(key, attribute))
+    for *levels, attribute, value, excluded, prompts, counts in grouped.iter_rows():
+        name = tuple(levels), attribute
+        cell = cells.get(name)
+        if cell is None:
+            cell = cells[name] = Cell(*name)
         if excluded is None:
-            cell.seen.setdefault(value, Counter())[prompt] += count
-        else:
-            cell.excluded[excluded] += count
+            cell.seen[value] = Counter(dict(zip(prompts, counts, strict=True)))
+        else:  # a label that does not count may still have a value
+            cell.excluded[excluded] += sum(counts)
     for attribute in dict.fromkeys(attribute for _, attribute in cells):
         for key in _unlabelled(attribute, cells, design, by):
             cells[key, attribute] = Cell(key, attribute)

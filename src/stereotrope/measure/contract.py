@@ -108,6 +108,8 @@ class MeasureInfo:
     """Measure → rows of other names that are read together with its own."""
     subsets: bool = False
     """It is computed again without the pictures that break their prompt, where an annotator says which."""
+    counted: bool = False
+    """A row of its frame may stand for ``n_subjects`` that are alike, as in a study that is counted."""
     biased: tuple[str, ...] = ()
     """Names of its rows whose mean over samples depends on how many images or captions a sample has."""
     bands: tuple[Band, ...] = ()

@@ -14,6 +14,9 @@ from stereotrope.tables import ESTIMATES, LABELS, NOT_VALUES, check_factors, pol
 
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
 
+N_SUBJECTS = "n_subjects"
+"""Column of a frame of labels or images whose rows stand for so many that are alike."""
+
 
 def to_polars(data: Any, *, what: str = "labels", needs: Iterable[str] = ()) -> pl.DataFrame:
     """Any narwhals-compatible frame (Polars, pandas, PyArrow, DuckDB …) as a Polars frame.
@@ -97,7 +100,12 @@ def reason_given(frame: pl.DataFrame) -> pl.Expr:
 
 
 def read_labels(
-    data: Any, *, factors: Sequence[str], attributes: Collection[str] | None = None, argument: str = "by"
+    data: Any,
+    *,
+    factors: Sequence[str],
+    attributes: Collection[str] | None = None,
+    argument: str = "by",
+    counted: bool = False,
 ) -> pl.DataFrame:
     """Check a tidy frame of labels and say of each label whether it counts.
 
@@ -106,15 +114,24 @@ def read_labels(
     factors: Factor columns that the caller groups by.
     attributes: Keep only these; all when None.
     argument: What the caller's own argument with these factors is called, for the hint of a message.
+    counted: Whether a row may stand for ``n_subjects`` labels that are alike, and names no image.
 
     Returns: ``image_id, attribute, value, excluded, <factors>, prompt_id``, rows in their order: ``excluded``
     is null where the label counts, else the reason (``missing`` for a null value). Factors are texts, null
-    where one does not apply, as is a prompt that is not known.
+    where one does not apply, as is a prompt that is not known. Of counted labels ``n_subjects`` is there in
+    the place of ``image_id``.
 
-    Raises TableError: A column is missing, an image has two labels of one attribute, or an attribute is
-    unknown.
+    Raises TableError: A column is missing, an image has two labels of one attribute, an attribute is unknown,
+    or labels are counted and may not be.
     """
-    frame = to_polars(data, needs=("image_id", "attribute", "value", *factors))
+    frame = to_polars(data)
+    if N_SUBJECTS in frame.columns and not counted:
+        raise TableError(
+            f"labels: they are counted (column {N_SUBJECTS!r}), and this measure must see each image by "
+            "itself; give it one row a label"
+        )
+    unit = N_SUBJECTS if N_SUBJECTS in frame.columns else "image_id"
+    to_polars(frame, needs=(unit, "attribute", "value", *factors))
     check_factors(factors)
     if attributes is not None:
         if isinstance(attributes, str):
@@ -135,13 +152,15 @@ def read_labels(
         pl.when(value.is_null()).then(pl.lit("missing")).when(value.is_in(list(NOT_VALUES))).then(value),
     )
     tidy = frame.with_columns(
-        pl.col("image_id", "attribute").cast(pl.String),
+        pl.col(unit).cast(pl.Int64 if unit == N_SUBJECTS else pl.String),
+        pl.col("attribute").cast(pl.String),
         value=value,
         excluded=reason,
         **{f: as_text(frame, f) for f in factors},
     )
-    _refuse_double_labels(tidy, factors, argument)
-    kept = tidy.select("image_id", "attribute", "value", "excluded", *factors)
+    if unit != N_SUBJECTS:
+        _refuse_double_labels(tidy, factors, argument)
+    kept = tidy.select(unit, "attribute", "value", "excluded", *factors)
     prompt_ids = tidy["prompt_id"].cast(pl.String) if "prompt_id" in tidy.columns else pl.lit(None, pl.String)
     return kept.with_columns(prompt_id=prompt_ids)
 

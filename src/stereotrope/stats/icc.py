@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
@@ -19,29 +19,35 @@ _N_SHARES = 48
 """Shares that are averaged over, even on the arcsine scale (Jeffreys' prior)."""
 _UNALIKE = 0.15
 """How far correlations of cells of one attribute differ: a standard deviation of their square roots."""
+_AT_ONCE = 2_000
+"""Cells whose likelihoods are held in memory together, 6 kB each."""
+_MOST_STEPS, _CLOSE = 100, 1e-14
 _MOST_MEMBERS = 400
 """Members from which the share of a cluster is as good as known; larger clusters are taken to scale."""
 
 
-def icc_evidence(k: ArrayLike, n: ArrayLike) -> Floats:
+def icc_evidence(k: ArrayLike, n: ArrayLike, starts: ArrayLike | None = None) -> Floats:
     r"""Log-likelihood of each intra-class correlation :math:`ρ` of :data:`ICC_GRID`.
 
     Counts are beta-binomial, :math:`P(k) ∝ \frac{\prod_{i<k}(μ(1-ρ)+iρ) \prod_{i<n-k}((1-μ)(1-ρ)+iρ)}
     {\prod_{i<n}(1-ρ+iρ)}`, and the share :math:`μ` is averaged out with Jeffreys' prior.
 
     k, n: Successes and trials of each cluster, shape ``(m,)``.
-    Returns: Shape ``(16,)``; all 0 where the counts cannot tell: no cluster has two members, or all members
-        agree.
+    starts: Where each of several cells, of a cluster or more, begins; they are of one cell when None.
+    Returns: Shape ``(16,)``, with ``starts`` ``(cells, 16)``; all 0 where the counts cannot tell: no cluster
+        has two members, or all members agree.
     Source: Williams (1975), Biometrics 31.
     """
     successes, trials = _scaled(k, n)
+    if starts is not None:
+        return _evidence_of_cells(successes, trials, np.asarray(starts, np.int64))
     if not 0 < successes.sum() < trials.sum() or trials.max() < 2:
         return np.zeros(ICC_GRID.size)
     # Measures of one run ask for the same cells again.
     return _evidence(tuple(successes.tolist()), tuple(trials.tolist())).copy()
 
 
-def icc_weights(evidence: Sequence[Floats]) -> Floats:
+def icc_weights(evidence: Sequence[Floats] | Floats) -> Floats:
     """Probability of each intra-class correlation in each of several cells that are like one another.
 
     Every correlation is as likely before. What the other cells say together is believed up to a standard
@@ -57,7 +63,9 @@ def icc_weights(evidence: Sequence[Floats]) -> Floats:
     return _normalised(own + np.log(others))
 
 
-def effective_trials(n: ArrayLike, weights: Floats | None, *, level: float = 0.95) -> float:
+def effective_trials(
+    n: ArrayLike, weights: Floats | None, *, level: float = 0.95, starts: ArrayLike | None = None
+) -> Floats:
     r"""Trials that carry as much information as independent ones would.
 
     The variance of a share over clusters is :math:`1 + ρ(Σn_c^2/Σn_c - 1)` times that over independent
@@ -67,29 +75,43 @@ def effective_trials(n: ArrayLike, weights: Floats | None, *, level: float = 0.9
     n: Trials of each cluster, shape ``(m,)``.
     weights: Probability of each correlation (:func:`icc_weights`), shape ``(16,)``.
     level: Nominal coverage of the interval it is meant for.
+    starts: Where each of several cells begins among the clusters, with weights of shape ``(cells, 16)``.
+    Returns: One number, with ``starts`` shape ``(cells,)``.
     Source: Kish (1965), Survey Sampling, section 5.4; Dean and Pagano (2015), J. Survey Statistics and
         Methodology 3 (Wilson with the effective sample size).
     """
     trials = np.asarray(n, np.float64)
-    total = float(trials.sum())
-    alike = float(np.sum(trials**2)) / total - 1 if total else 0.0
-    return total if weights is None else widened_number(total, alike, weights, level=level)
+    if not trials.size:
+        return np.zeros(np.shape(starts if starts is not None else 0.0))
+    begins = np.atleast_1d(np.asarray(0 if starts is None else starts, np.int64))
+    total, squares = (np.add.reduceat(part, begins) for part in (trials, trials**2))
+    if starts is None:
+        total, squares = total[0], squares[0]
+    alike = np.where(total > 0, squares / np.where(total > 0, total, 1.0) - 1, 0.0)
+    return np.asarray(total) if weights is None else widened_number(total, alike, weights, level=level)
 
 
-def widened_number(n: float, alike: float, weights: Floats, *, level: float = 0.95) -> float:
+def widened_number(n: ArrayLike, alike: ArrayLike, weights: Floats, *, level: float = 0.95) -> Floats:
     r"""Trials left of ``n`` where the variance is :math:`1 + aρ` times that of independent ones.
 
-    n, alike: Independent trials that would tell as much at :math:`ρ = 0`, and :math:`a`.
-    weights, level: As of :func:`effective_trials`.
+    n, alike: Independent trials that would tell as much at :math:`ρ = 0`, and :math:`a`; one or many.
+    weights, level: As of :func:`effective_trials`; the weights of each along the last axis.
+    Returns: Of the shape of ``n``; ``n`` itself where :math:`a ≤ 0`.
     """
-    if alike <= 0:
-        return n
-    z, sd = normal_quantile(level), np.sqrt(1 + alike * ICC_GRID)
-
-    def beyond(limit: float) -> float:
-        return float(weights @ special.ndtr(-limit / sd)) - (1 - level) / 2
-
-    return n * (z / float(optimize.brentq(beyond, 0.9 * z, 1.1 * z * sd[-1], xtol=1e-9))) ** 2
+    z, number = normal_quantile(level), np.asarray(n, np.float64)
+    grown = np.maximum(np.asarray(alike, np.float64), 0.0)
+    sd = np.sqrt(1 + grown[..., None] * ICC_GRID)
+    # The tail is convex beyond 0, and no variance is below 1: Newton's steps from z never pass the root.
+    at = np.full(number.shape, z)
+    for _ in range(_MOST_STEPS):
+        over = at[..., None] / sd
+        excess = np.sum(weights * special.ndtr(-over), axis=-1) - (1 - level) / 2
+        slope = np.sum(weights * np.exp(-0.5 * over * over) / sd, axis=-1) / np.sqrt(2 * np.pi)
+        step = excess / slope
+        at = at + step
+        if not np.any(np.abs(step) > _CLOSE * at):
+            break
+    return np.asarray(np.where(grown > 0, number * (z / at) ** 2, number))
 
 
 def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
@@ -107,7 +129,7 @@ def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tupl
     successes, trials = np.asarray(k, np.float64), np.asarray(n, np.float64)
     total = float(trials.sum())
     weights = icc_weights([icc_evidence(successes, trials)])[0] if np.sum(trials > 0) > 1 else None
-    effective = effective_trials(trials, weights, level=level)
+    effective = float(effective_trials(trials, weights, level=level))
     return float(successes.sum()) * (effective / total if total else 0.0), effective
 
 
@@ -124,6 +146,41 @@ def _evidence(k: tuple[int, ...], n: tuple[int, ...]) -> Floats:
     rising, whole = _rising(1 << int(trials.max() - 1).bit_length())
     found = rising[successes].sum(axis=0) + rising[trials - successes].sum(axis=0)[::-1]
     return np.asarray(special.logsumexp(found, axis=0) - whole[trials].sum(axis=0) - np.log(_N_SHARES))
+
+
+def _evidence_of_cells(
+    successes: NDArray[np.int64], trials: NDArray[np.int64], starts: NDArray[np.int64]
+) -> Floats:
+    """:func:`icc_evidence` of several cells: how many clusters have a count, times what that count says."""
+    found = np.zeros((starts.size, ICC_GRID.size))
+    if not trials.size:
+        return found
+    k, n = np.add.reduceat(successes, starts), np.add.reduceat(trials, starts)
+    telling = np.flatnonzero((k > 0) & (k < n) & (np.maximum.reduceat(trials, starts) > 1))
+    sizes = np.diff(starts, append=trials.size)
+    rising, whole = _rising(1 << int(max(trials.max(), 2) - 1).bit_length())
+    of_share = rising.reshape(len(rising), -1)
+    for part in np.split(telling, range(_AT_ONCE, telling.size, _AT_ONCE)):
+        each = sizes[part]
+        cell = np.repeat(np.arange(part.size), each)
+        own = np.arange(cell.size) + np.repeat(starts[part] + each - np.cumsum(each), each)
+        of_k, of_rest, of_n = (
+            _times(cell, counts[own], (part.size, len(rising)))
+            for counts in (successes, trials - successes, trials)
+        )
+        both = (of_k @ of_share, of_rest @ of_share)
+        hits, rest = (one.reshape(part.size, *rising.shape[1:]) for one in both)
+        total = hits + rest[:, ::-1]
+        most = total.max(axis=1, keepdims=True)
+        mean = np.log(np.exp(total - most).mean(axis=1)) + most[:, 0]
+        found[part] = mean - of_n @ whole
+    return found
+
+
+def _times(cell: NDArray[np.int64], counts: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
+    """How many clusters of each cell have each count."""
+    found = np.bincount(cell * shape[1] + counts, minlength=shape[0] * shape[1])
+    return found.reshape(shape).astype(np.float64)
 
 
 @lru_cache(maxsize=8)

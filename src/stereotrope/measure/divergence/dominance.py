@@ -39,6 +39,7 @@ def dominant(cell: Cell) -> tuple[str, float]:
     direction="higher: more of the design has one look only",
     source="SODA, deterministic cases",
     also=("dominant_share",),
+    counted=True,
 )
 def deterministic_share(
     labels: Any,
@@ -217,6 +218,7 @@ def _dominant_row(cell: Cell, *, min_n: int, level: float) -> dict[str, Any]:
     bounds=(0.0, 1.0),
     direction="1: the dominant value changes with the group; 0: it does not",
     source="SODA, dominance shifts",
+    counted=True,
 )
 def dominance_shift(
     labels: Any,

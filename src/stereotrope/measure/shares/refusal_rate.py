@@ -8,7 +8,7 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import register
 from stereotrope.measure.shares.share_difference import shares_and_differences
-from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.measure.tidy import N_SUBJECTS, factor_names, to_polars
 from stereotrope.tables import ABSENT
 
 _STATUSES = ("ok", "refused", "excluded", ABSENT)
@@ -22,6 +22,7 @@ _STATUSES = ("ok", "refused", "excluded", ABSENT)
     needs="images",
     also=("refusal_rate_difference",),
     own_bounds={"refusal_rate_difference": (-1.0, 1.0)},
+    counted=True,
 )
 def refusal_rate(
     images: Any,
@@ -43,7 +44,8 @@ def refusal_rate(
     ----------
     images
         One row a request: ``image_id``, ``status`` (``ok``, ``refused``, ``excluded`` or ``absent``) and the
-        factors; optional ``reason`` and ``prompt_id``. See :func:`stereotrope.measure.with_factors`.
+        factors; optional ``reason`` and ``prompt_id``, or counted as of :func:`share`. See
+        :func:`stereotrope.measure.with_factors`.
     group, baseline
         Where a factor is named, its levels are told apart, and every level is also compared with
         ``baseline``: rows of the measure ``refusal_rate_difference``.
@@ -81,7 +83,8 @@ def refusal_rate(
     >>> refusal_rate(images)["value"].to_list()
     [0.25]
     """
-    frame = to_polars(images, what="images", needs=("image_id", "status"))
+    frame = to_polars(images, what="images", needs=("status",))
+    to_polars(frame, what="images", needs=() if N_SUBJECTS in frame.columns else ("image_id",))
     by = factor_names(by, measure="refusal_rate", taken=(group,), what="by")
     if unknown := sorted(set(frame["status"].cast(pl.String).unique().to_list()) - set(_STATUSES), key=str):
         raise TableError(f"images: status {unknown[0]!r} is none of {', '.join(_STATUSES)}")

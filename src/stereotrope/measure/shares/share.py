@@ -15,7 +15,12 @@ from stereotrope.stats import ICC_GRID, wilson
 _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
 
 
-@register(bounds=(0.0, 1.0), direction="higher: seen more often", source="Wilson 1927; Goodman 1965")
+@register(
+    bounds=(0.0, 1.0),
+    direction="higher: seen more often",
+    source="Wilson 1927; Goodman 1965",
+    counted=True,
+)
 def share(
     labels: Any,
     attribute: str | Sequence[str] | None = None,
@@ -38,7 +43,7 @@ def share(
     ----------
     labels
         Tidy frame: ``image_id, attribute, value`` and the factors in ``by``; optional ``excluded`` (a
-        reason) and ``prompt_id``.
+        reason) and ``prompt_id``. With ``n_subjects`` instead of ``image_id`` a row stands for so many.
     attribute, value
         One or several, all when None; values to count, all that are seen in the frame when None.
     of
@@ -101,6 +106,7 @@ def _shares(
     cells = read_cells(meant.labels, by=by, attributes=names, of=meant.allowed)
     seen = categories(cells)
     rows = []
+    counted: dict[float, list[tuple[dict[str, Any], float, float]]] = {}
     for cell in cells:
         shared = {"measure": "share", **share_row(cell, by), "level": level, "source": _SOURCE}
         listed = meant.wanted or meant.allowed or seen[cell.attribute]
@@ -108,27 +114,23 @@ def _shares(
             rows += [{**shared, "category": v, "undefined": why} for v in listed or (None,)]
             continue
         each = 1 - (1 - level) / len(listed) if simultaneous else level
-        kind = f"Goodman, simultaneous over {len(listed)} categories" if simultaneous else "Wilson"
-        ks, ns = zip(*(cell.effective(category, level=each) for category in listed), strict=True)
+        shared |= {"denominator": cell.n, "holds_for": cell.claim.holds_for, "flags": cell.flags}
+        shared["method"] = (
+            f"Goodman, simultaneous over {len(listed)} categories" if simultaneous else "Wilson"
+        )
         if cell.claim.clustered:
-            kind += f"; effective n {ns[0]:.1f} over {len(cell.prompts)} prompts"
-            kind += f", intra-class correlation {cell.icc @ ICC_GRID:.2f}"
-        for category, low, high in zip(listed, *wilson(ks, ns, level=each), strict=True):
-            rows.append(
-                {
-                    **shared,
-                    "category": category,
-                    "value": cell.count(category) / cell.n,
-                    "numerator": cell.count(category),
-                    "denominator": cell.n,
-                    "low": float(low),
-                    "high": float(high),
-                    "holds_for": cell.claim.holds_for,
-                    **bound_columns(category, cell),
-                    "flags": cell.flags,
-                    "method": kind,
-                }
-            )
+            _, n = cell.effective(listed[0], level=each)
+            shared["method"] += f"; effective n {n:.1f} over {len(cell.prompts)} prompts"
+            shared["method"] += f", intra-class correlation {cell.icc @ ICC_GRID:.2f}"
+        for category in listed:
+            k = cell.count(category)
+            row = {**shared, "category": category, "value": k / cell.n, "numerator": k}
+            rows.append(row | bound_columns(category, cell))
+            counted.setdefault(each, []).append((rows[-1], *cell.effective(category, level=each)))
+    for each, those in counted.items():
+        told, ks, ns = zip(*those, strict=True)
+        for row, low, high in zip(told, *wilson(ks, ns, level=each), strict=True):
+            row |= {"low": float(low), "high": float(high)}
     return estimate_frame(rows, factors=by)
 
 
@@ -137,6 +139,7 @@ def _shares(
     bounds=(0.0, 1.0),
     direction="0.5: both equally often; 1: only figures labelled female",
     source="everyday gender, R_f",
+    counted=True,
 )
 def female_ratio(
     labels: Any,

@@ -51,6 +51,7 @@ prompts are the units."""
     bounds=(-1.0, 1.0),
     direction="above 0: seen more often for the group; below 0: less often",
     source="Newcombe 1998, method 10; Fisher 1934",
+    counted=True,
 )
 def share_difference(
     labels: Any,
