@@ -190,6 +190,7 @@ MEASURES: dict[str, Measure] = {
     "car": lambda x: measure.car(captioned(x), elements=("rain",), column="keyword", by=SCOPE),
     "cas": lambda x: measure.cas(captioned(x), **CAPTIONS),
     "cbs": lambda x: measure.cbs(captioned(x), "gender", **PEOPLE),
+    "class_agreement": lambda x: measure.class_agreement(x, reference(x), by=("attribute", "generator")),
     "clip_proxy": lambda x: measure.clip_proxy(captioned(x), GARDEN, **CAPTIONS),
     "contextual_diversity": lambda x: measure.contextual_diversity(
         captioned(x), "gender", keywords=("stones", "rain"), text=GARDEN, **PEOPLE
@@ -513,7 +514,15 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
     sorted(
         set(MEASURES)
         - {"agreement", "average", "change", "default_rank", "delta", "injection_rate", "judge_correlation"}
-        - {"order_flip_rate", "ppi_difference", "ppi_share", "profile", "refusal_rate", "violation_rate"}
+        - {
+            "class_agreement",
+            "order_flip_rate",
+            "ppi_difference",
+            "ppi_share",
+            "profile",
+            "refusal_rate",
+            "violation_rate",
+        }
         - {name for name, info in REGISTRY.items() if info.needs in ("captions", "embeddings")}
     ),
 )

@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.measure.contract import register
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
-from stereotrope.measure.shares.agreement import NO_PAIR, PAIRED, beside, factors_beside, hit_rates, reason_of
+from stereotrope.measure.shares.pairs import NO_PAIR, PAIRED, beside, factors_beside, hit_rates, reason_of
 from stereotrope.measure.tidy import read_labels
 
 _NO_ANSWER = "no answer"

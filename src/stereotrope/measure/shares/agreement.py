@@ -1,9 +1,9 @@
-"""Two looks at the same images: how often their labels are a hit, and how far annotators agree."""
+"""How far annotators agree, with a reference or with each other."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,108 +11,26 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
-from stereotrope.measure.cells import SMALL_N, as_names
-from stereotrope.measure.contract import REGISTRY, Calls, MeasureCall, MeasureInfo, register
-from stereotrope.measure.join import NOT_LABELLED
+from stereotrope.measure.cells import as_names
+from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.setting import MeasureSetting, RunTables
+from stereotrope.measure.shares.pairs import (
+    NO_PAIR,
+    PAIRED,
+    among,
+    beside_reference,
+    factors_beside,
+    hit_rates,
+    paired_looks,
+    reason_of,
+    units_in,
+)
 from stereotrope.measure.shares.raters import between_raters, left_out_of
-from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
-from stereotrope.measure.units import Claim, prompt_codes, units_of
-from stereotrope.stats import agreement_interval, cohen_kappa, effective_counts, wilson
+from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.stats import agreement_interval, cohen_kappa
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
-NO_PAIR = "no image with a usable label from both"
 _BOTH_ONE = "both gave one value throughout"
-PAIRED = ("image_id", "attribute")
-
-
-def factors_beside(by: Sequence[str], measure: str) -> tuple[str, ...]:
-    """The factors in ``by``, which must hold ``attribute``: values of different attributes do not mix."""
-    listed = factor_names(by, measure=measure, what="by")
-    if "attribute" not in listed:
-        raise UsageError(
-            f"{measure}: by must hold 'attribute'; answers about different attributes do not mix"
-        )
-    return tuple(name for name in listed if name != "attribute")
-
-
-def other_look(labels: Any, name: str) -> pl.DataFrame:
-    """The other look of a pair; ``""`` where its label counts, so that null means no label."""
-    read = read_labels(labels, factors=())
-    return read.select(
-        *PAIRED,
-        pl.when(pl.col("excluded").is_null()).then("value").alias(f"{name}_value"),
-        pl.col("excluded").fill_null("").alias(f"{name}_excluded"),
-    )
-
-
-def beside(
-    looks: pl.DataFrame, other: Any, name: str, *, how: Literal["left", "inner"] = "left"
-) -> pl.DataFrame:
-    """Looks with what the other look says of each."""
-    return looks.join(other_look(other, name), on=PAIRED, how=how, maintain_order="left")
-
-
-def reason_of(name: str) -> pl.Expr:
-    """Why the label of the other look does not count, null where it does."""
-    given = pl.col(f"{name}_excluded").fill_null(NOT_LABELLED)
-    return pl.when(given != "").then(given)
-
-
-def hit_rates(
-    measure: str,
-    judged: pl.DataFrame,
-    hits: Mapping[str, pl.Expr],
-    factors: Sequence[str],
-    level: float,
-    undefined: str,
-    further: Callable[[dict[str, Any], pl.DataFrame], list[dict[str, Any]]] = lambda row, entered: [],
-    *,
-    prompts: bool = False,
-) -> pl.DataFrame:
-    """Estimates of rates: of the pictures of a cell without a ``reason`` those hit, with Wilson's interval.
-
-    hits: Definition → what is a hit by it.
-    further: More rows, from the row of a rate and what entered it.
-    prompts: Whether prompts can be the units, as :func:`~stereotrope.measure.units.units_of` decides: not of
-        checks, which speak of the very pictures that were made for them.
-    """
-    rows = []
-    for key, part in judged.group_by(["attribute", *factors], maintain_order=True):
-        entered = part.filter(pl.col("reason").is_null())
-        n, (claim, units) = entered.height, _units(entered, prompts)
-        for definition, hit in hits.items():
-            row = {
-                "measure": measure,
-                "definition": definition,
-                **dict(zip(("attribute", *factors), key, strict=True)),
-                "level": level,
-                "n": n,
-                "excluded": dict(part["reason"].drop_nulls().value_counts().iter_rows()),
-                "flags": {**claim.flags, "small_n": n < SMALL_N},
-                "method": "Wilson",
-                "source": REGISTRY[measure].source,
-            }
-            if n:
-                given = entered.select(hit.fill_null(False)).to_series().to_numpy()
-                counts = float(given.sum()), float(n)
-                if claim.clustered:
-                    counts = effective_counts(np.bincount(units, given), np.bincount(units), level=level)
-                    row["method"] = f"Wilson; effective n {counts[1]:.1f} over {units.max() + 1} prompts"
-                low, high = map(float, wilson(*counts, level=level))
-                row |= {"value": given.mean(), "low": low, "high": high, "holds_for": claim.holds_for}
-            else:
-                row["undefined"] = undefined
-            rows += [row, *further(row, entered)]
-    return estimate_frame(rows, factors=factors)
-
-
-def _units(entered: pl.DataFrame, prompts: bool) -> tuple[Claim, NDArray[np.int64]]:
-    """What the units of a rate are, and their numbers."""
-    if not prompts:
-        return Claim(prompts=False, repeated=False, known=True), np.arange(entered.height)
-    claim, (units,) = units_of(prompt_codes(entered))
-    return claim, units
 
 
 def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
@@ -124,7 +42,9 @@ def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame
     return _with(known, labels, ("annotator",), tables.level, prompts=False)
 
 
-def _called(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls) -> MeasureCall:
+def agreement_call(
+    info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
+) -> MeasureCall:
     """The call of an audit: over the whole design, unless the file says by what."""
     reference, every = given.get("reference"), [one.name for one in setting.annotators]
     for name in [*([] if reference is None else [reference]), *(given.get("raters") or ())]:
@@ -175,7 +95,7 @@ def _raters(annotators: Sequence[Any]) -> list[str]:
     direction="1: full agreement; κ, α and AC1 0: no more than chance",
     source="Cohen 1960; Krippendorff 2011; Fleiss 1971; Gwet 2008",
     own_bounds={"accuracy": (0.0, 1.0), "observed": (0.0, 1.0)},
-    call=_called,
+    call=agreement_call,
     unasked=_with_reference,
 )
 def agreement(
@@ -271,23 +191,14 @@ def agreement(
     """
     factors = factors_beside(by, "agreement")
     names = as_names(attribute, what="attribute") or None
-    if raters is not None:
-        kept = [*raters, *([reference] if isinstance(reference, str) else [])]
-        labels = to_polars(labels, needs=("annotator",)).filter(pl.col("annotator").is_in(kept))
+    labels = among(labels, raters, reference)
     if reference is None:
         rows = between_raters(labels, factors, names, taxonomy or {}, ordinal or {}, level)
         return estimate_frame(rows, factors=[name for name in factors if name != "annotator"])
     if ordinal:
         raise UsageError("agreement: ordinal is for annotators among each other; leave out reference, or it")
-    told: dict[str, Any] = {}
-    if isinstance(reference, str):
-        frame = to_polars(labels, needs=("annotator",))
-        told = {"contrast": "annotator", "reference": reference}
-        factors = tuple(dict.fromkeys([*factors, "annotator"]))
-        reference, labels = frame.filter(annotator=reference), frame.filter(pl.col("annotator") != reference)
-    if names is not None:
-        labels = to_polars(labels).filter(pl.col("attribute").is_in(list(names)))
-    rates = _with(reference, labels, factors, level, prompts=True)
+    looks, truth, factors, told = beside_reference(labels, reference, factors, names)
+    rates = _with(truth, looks, factors, level, prompts=True)
     return rates.with_columns(**{name: pl.lit(value) for name, value in told.items()})
 
 
@@ -295,7 +206,7 @@ def _with(
     reference: Any, labels: Any, factors: Sequence[str], level: float, *, prompts: bool
 ) -> pl.DataFrame:
     """Accuracy and Cohen's κ."""
-    pairs = _pairs(labels, reference, factors)
+    pairs = paired_looks(labels, reference, factors)
     same = {"accuracy": pl.col("value") == pl.col("reference_value")}
     kappa = partial(_kappa, level=level, prompts=prompts)
     return hit_rates("agreement", pairs, same, factors, level, NO_PAIR, further=kappa, prompts=prompts)
@@ -320,31 +231,11 @@ def confusion(labels: Any, reference: Any, *, by: Sequence[str] = ()) -> pl.Data
     """
     apart = factor_names(by, measure="confusion", what="by")
     keys = ["attribute", *apart, "reference_value", "value"]
-    pairs = _pairs(labels, reference, apart).with_columns(
+    pairs = paired_looks(labels, reference, apart).with_columns(
         value=pl.coalesce(pl.format("({})", "label_reason"), "value"),
         reference_value=pl.coalesce(pl.format("({})", reason_of("reference")), "reference_value"),
     )
     return pairs.group_by(keys).agg(n=pl.len().cast(pl.Int64)).sort(keys)
-
-
-def _pairs(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
-    """Every image and attribute that one side knows; both values, and why the pair does not count."""
-    said = read_labels(labels, factors=factors)
-    true = other_look(reference, "reference").join(said, on="attribute", how="semi")
-    joined = said.join(
-        true,
-        on=PAIRED,
-        # An image that only the reference knows has no factor levels to stand under.
-        how="left" if factors else "full",
-        coalesce=True,
-        maintain_order="left" if factors else "left_right",
-    )
-    missing = pl.when(pl.col("value").is_null()).then(pl.lit(NOT_LABELLED))
-    paired = joined.with_columns(label_reason=pl.coalesce("excluded", missing))
-    reason = pl.coalesce(
-        pl.format("label: {}", "label_reason"), pl.format("reference: {}", reason_of("reference"))
-    )
-    return paired.with_columns(reason=reason).sort("attribute", maintain_order=True)
 
 
 def _kappa(row: dict[str, Any], both: pl.DataFrame, *, level: float, prompts: bool) -> list[dict[str, Any]]:
@@ -363,7 +254,7 @@ def _kappa(row: dict[str, Any], both: pl.DataFrame, *, level: float, prompts: bo
         return cohen_kappa(table.reshape(*counts.shape[:-1], k, k))
 
     value = float(score(np.bincount(patterns).astype(np.float64)))
-    claim, units = _units(both, prompts)
+    claim, units = units_in(both, prompts=prompts)
     low, high = agreement_interval(value, left_out_of(patterns, units, score), level=level)
     return [
         {

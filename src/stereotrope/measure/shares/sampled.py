@@ -13,7 +13,7 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cells import SMALL_N, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values
-from stereotrope.measure.shares.agreement import other_look
+from stereotrope.measure.shares.pairs import other_look
 from stereotrope.measure.tidy import as_text, read_labels, reason_given, to_polars
 from stereotrope.measure.units import Claim, prompt_codes
 from stereotrope.stats import PoweredShare, greatest_shift, prediction_powered_share

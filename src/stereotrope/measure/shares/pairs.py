@@ -1,0 +1,164 @@
+"""Two looks at the same images, side by side: what each says, why a pair does not count, rates of hits."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.errors import UsageError
+from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.contract import REGISTRY
+from stereotrope.measure.join import NOT_LABELLED
+from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
+from stereotrope.measure.units import Claim, prompt_codes, units_of
+from stereotrope.stats import effective_counts, wilson
+
+NO_PAIR = "no image with a usable label from both"
+PAIRED = ("image_id", "attribute")
+
+
+def factors_beside(by: Sequence[str], measure: str) -> tuple[str, ...]:
+    """The factors in ``by``, which must hold ``attribute``: values of different attributes do not mix."""
+    listed = factor_names(by, measure=measure, what="by")
+    if "attribute" not in listed:
+        raise UsageError(
+            f"{measure}: by must hold 'attribute'; answers about different attributes do not mix"
+        )
+    return tuple(name for name in listed if name != "attribute")
+
+
+def other_look(labels: Any, name: str) -> pl.DataFrame:
+    """The other look of a pair; ``""`` where its label counts, so that null means no label."""
+    read = read_labels(labels, factors=())
+    return read.select(
+        *PAIRED,
+        pl.when(pl.col("excluded").is_null()).then("value").alias(f"{name}_value"),
+        pl.col("excluded").fill_null("").alias(f"{name}_excluded"),
+    )
+
+
+def beside(
+    looks: pl.DataFrame, other: Any, name: str, *, how: Literal["left", "inner"] = "left"
+) -> pl.DataFrame:
+    """Looks with what the other look says of each."""
+    return looks.join(other_look(other, name), on=PAIRED, how=how, maintain_order="left")
+
+
+def reason_of(name: str) -> pl.Expr:
+    """Why the label of the other look does not count, null where it does."""
+    given = pl.col(f"{name}_excluded").fill_null(NOT_LABELLED)
+    return pl.when(given != "").then(given)
+
+
+def hit_rates(
+    measure: str,
+    judged: pl.DataFrame,
+    hits: Mapping[str, pl.Expr],
+    factors: Sequence[str],
+    level: float,
+    undefined: str,
+    further: Callable[[dict[str, Any], pl.DataFrame], list[dict[str, Any]]] = lambda row, entered: [],
+    *,
+    prompts: bool = False,
+) -> pl.DataFrame:
+    """Estimates of rates: of the pictures of a cell without a ``reason`` those hit, with Wilson's interval.
+
+    hits: Definition → what is a hit by it.
+    further: More rows, from the row of a rate and what entered it.
+    prompts: Whether prompts can be the units, as :func:`~stereotrope.measure.units.units_of` decides: not of
+        checks, which speak of the very pictures that were made for them.
+    """
+    rows = []
+    for key, part in judged.group_by(["attribute", *factors], maintain_order=True):
+        entered = part.filter(pl.col("reason").is_null())
+        n, (claim, units) = entered.height, units_in(entered, prompts=prompts)
+        for definition, hit in hits.items():
+            row = {
+                "measure": measure,
+                "definition": definition,
+                **dict(zip(("attribute", *factors), key, strict=True)),
+                "level": level,
+                "n": n,
+                "excluded": dict(part["reason"].drop_nulls().value_counts().iter_rows()),
+                "flags": {**claim.flags, "small_n": n < SMALL_N},
+                "source": REGISTRY[measure].source,
+            }
+            if n:
+                row |= rate_of(
+                    entered.select(hit.fill_null(False)).to_series().to_numpy(), units, claim, level
+                )
+            else:
+                row["undefined"] = undefined
+            rows += [row, *further(row, entered)]
+    return estimate_frame(rows, factors=factors)
+
+
+def rate_of(hits: NDArray[np.bool_], units: NDArray[np.int64], claim: Claim, level: float) -> dict[str, Any]:
+    """Part of the pictures that are hits, with Wilson's interval over the units."""
+    counts, method = (float(hits.sum()), float(hits.size)), "Wilson"
+    if claim.clustered:
+        counts = effective_counts(np.bincount(units, hits), np.bincount(units), level=level)
+        method = f"Wilson; effective n {counts[1]:.1f} over {units.max() + 1} prompts"
+    low, high = map(float, wilson(*counts, level=level))
+    ends = {"value": float(hits.mean()), "low": low, "high": high}
+    return {**ends, "holds_for": claim.holds_for, "method": method}
+
+
+def units_in(entered: pl.DataFrame, *, prompts: bool) -> tuple[Claim, NDArray[np.int64]]:
+    """What the units of a rate are, and their numbers."""
+    if not prompts:
+        return Claim(prompts=False, repeated=False, known=True), np.arange(entered.height)
+    claim, (units,) = units_of(prompt_codes(entered))
+    return claim, units
+
+
+def among(labels: Any, raters: Sequence[str] | None, reference: Any) -> Any:
+    """The labels of these annotators and of the reference; all where none are named."""
+    if raters is None:
+        return labels
+    kept = [*raters, *([reference] if isinstance(reference, str) else [])]
+    return to_polars(labels, needs=("annotator",)).filter(pl.col("annotator").is_in(kept))
+
+
+def beside_reference(
+    labels: Any,
+    reference: Any,
+    factors: Sequence[str],
+    attributes: Sequence[str] | None,
+    raters: Sequence[str] | None = None,
+) -> tuple[Any, Any, tuple[str, ...], dict[str, Any]]:
+    """Labels, those of the reference, the factors that tell cells apart, and what to say of the contrast.
+
+    reference: A frame, or the name of an annotator in ``labels``: then others are told apart by annotator.
+    """
+    labels, told = among(labels, raters, reference), {}
+    if isinstance(reference, str):
+        frame = to_polars(labels, needs=("annotator",))
+        told = {"contrast": "annotator", "reference": reference}
+        factors = tuple(dict.fromkeys([*factors, "annotator"]))
+        reference, labels = frame.filter(annotator=reference), frame.filter(pl.col("annotator") != reference)
+    if attributes is not None:
+        labels = to_polars(labels).filter(pl.col("attribute").is_in(list(attributes)))
+    return labels, reference, tuple(factors), told
+
+
+def paired_looks(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
+    """Every image and attribute that one side knows; both values, and why the pair does not count."""
+    said = read_labels(labels, factors=factors)
+    true = other_look(reference, "reference").join(said, on="attribute", how="semi")
+    joined = said.join(
+        true,
+        on=PAIRED,
+        # An image that only the reference knows has no factor levels to stand under.
+        how="left" if factors else "full",
+        coalesce=True,
+        maintain_order="left" if factors else "left_right",
+    )
+    missing = pl.when(pl.col("value").is_null()).then(pl.lit(NOT_LABELLED))
+    paired = joined.with_columns(label_reason=pl.coalesce("excluded", missing))
+    reason = pl.coalesce(
+        pl.format("label: {}", "label_reason"), pl.format("reference: {}", reason_of("reference"))
+    )
+    return paired.with_columns(reason=reason).sort("attribute", maintain_order=True)
