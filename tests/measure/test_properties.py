@@ -157,6 +157,13 @@ def scenario_ratios(labels: pl.DataFrame) -> pl.DataFrame:
     return ratios_by(labels, SCOPE).with_columns(scenario).drop("object", "group")
 
 
+SHARES = [
+    (f"{thing} {group}", share, "a survey", 2022)
+    for thing, shares in (("car", (0.2, 0.7, 0.5)), ("cup", (0.9, 0.4, 0.25)))
+    for group, share in zip(GROUPS, shares, strict=True)
+]
+
+
 CAPTIONS = {"by": SCOPE, "n_bootstrap": 60}
 PEOPLE = {"groups": ("female", "male"), **CAPTIONS}
 GARDEN = "pink stones in the rain"
@@ -181,6 +188,10 @@ MEASURES: dict[str, Measure] = {
             measure.agreement(raters(x), by=("attribute", "generator")),
         ],
         how="diagonal",
+    ),
+    "amplification": lambda x: measure.amplification(
+        scenario_ratios(x),
+        pl.DataFrame(SHARES, schema=["scenario", "reference", "source", "year"], orient="row"),
     ),
     "average": lambda x: measure.average(
         measure.share(x, value="pink", attribute="product_colour", by=SCOPE)
@@ -212,6 +223,7 @@ MEASURES: dict[str, Measure] = {
         measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "base", factor="group"
     ),
     "deterministic_share": partial(measure.deterministic_share, min_n=3),
+    "dominated": lambda x: measure.dominated(scenario_ratios(x), kept=0.2),
     "dominance_shift": partial(measure.dominance_shift, min_n=3, threshold=0.5),
     "female_ratio": partial(measure.female_ratio, by=SCOPE),
     "gmr": lambda x: measure.gmr(captioned(x), ("stones", "rain"), **CAPTIONS),
@@ -275,7 +287,7 @@ BY_DOCUMENTS = {"clip_proxy", "contextual_diversity", "vendi"}
 
 
 def key_columns(found: pl.DataFrame) -> list[str]:
-    named = ("generator", "object", "dimension", "phrasing", "annotator", "group")
+    named = ("generator", "object", "dimension", "phrasing", "annotator", "group", "scenario")
     factors = [c for c in named if c in found.columns]
     return ["measure", "definition", *factors, "contrast", "reference", "attribute", "category"]
 
@@ -432,6 +444,7 @@ def of_pictures(found: pl.DataFrame, reference: bool) -> pl.DataFrame:
 
 COUNT_OTHERS = {
     **dict.fromkeys(("model_agreement", "model_deviation", "variation_effect"), "scenarios"),
+    **dict.fromkeys(("amplification", "dominated"), "scenarios"),
     "average": "levels",
     "change": "pairs",
     "default_rank": "levels",

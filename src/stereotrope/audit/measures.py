@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -29,10 +30,12 @@ def setting_of(
     baseline: Mapping[str, str],
     models: Sequence[str] = (),
     model: str | None = None,
+    base: Path = Path(),
 ) -> MeasureSetting:
     """What an audit decides that its measures take their arguments from.
 
-    ``models`` are the names of all models, ``model`` that of the one that others are compared with.
+    ``models`` are the names of all models, ``model`` that of the one that others are compared with. Paths
+    start from ``base``.
     """
     labelled = [(a.subject, name, values) for a in annotators for name, values in a.attributes.items()]
     looks: dict[str, dict[str, Any]] = {}
@@ -62,6 +65,7 @@ def setting_of(
         n_permutations=spec.permutations,
         n_bootstrap=spec.resamples,
         seed=spec.seed,
+        base=base,
     )
 
 

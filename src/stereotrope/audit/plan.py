@@ -166,7 +166,13 @@ def make_plan(
         _require_working(annotators, source)
     baseline, model = baselines_of(spec, prompts, names, source)
     setting = setting_of(
-        spec, prompts=prompts, annotators=annotators, baseline=baseline, models=names, model=model
+        spec,
+        prompts=prompts,
+        annotators=annotators,
+        baseline=baseline,
+        models=names,
+        model=model,
+        base=source.base,
     )
     listed = spec.measures is not None
     items = spec.measures if listed else suite.get("measures")

@@ -22,6 +22,7 @@ from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.findings import RunFindings, comparisons, findings
 from stereotrope.measure.interim import InterimLook
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
+from stereotrope.measure.ratios.references import REFERENCES
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
 from stereotrope.measure.tidy import estimate_frame
@@ -30,6 +31,7 @@ __all__ = [
     "FRAMES",
     "GENERATOR",
     "PAPER",
+    "REFERENCES",
     "REGISTRY",
     "InterimLook",
     "MeasureCall",

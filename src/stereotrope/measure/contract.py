@@ -195,6 +195,8 @@ class MeasureCall:
     """Factor whose levels it compares."""
     subset: str | None = None
     """Pictures that the estimates which it reads are made from, where they are not made from all."""
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """Arguments that are tables, which ``arguments`` may name; a run records the names."""
 
     @property
     def info(self) -> MeasureInfo:
@@ -248,7 +250,7 @@ class MeasureCall:
             elif self.info.compute is not None:
                 made = self.info.compute(self, data)
             else:
-                made = self.info.function(data, **self.arguments)
+                made = self.info.function(data, **{**self.arguments, **self.tables})
             _require_estimates(made, {*self.info.rows, *(self.reads if self.info.marks else ())})
             return _with_instrument(made, data)
 

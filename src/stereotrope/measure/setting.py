@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -29,6 +30,7 @@ class MeasureSetting:
     group, baseline: Factor whose levels are compared, and the level they are compared with.
     models, model: Names of all models, and of the one that others are compared with.
     level, n_permutations, n_bootstrap, seed: Of every interval and test.
+    base: Folder from which paths in the audit file start.
     """
 
     prompts: pl.DataFrame
@@ -46,6 +48,7 @@ class MeasureSetting:
     n_permutations: int = 10_000
     n_bootstrap: int = 2_000
     seed: int = 0
+    base: Path = Path()
 
     @cached_property
     def factors(self) -> list[str]:

@@ -19,7 +19,7 @@ from stereotrope.suites.everyday.reference import occupation_shares
 from stereotrope.suites.reading import audit_template
 
 FOLDER = Path(__file__).parents[3] / "src/stereotrope/suites/everyday"
-OVER_SCENARIOS = [*["female_ratio"] * 2, "stability", "ratio_entropy", "variation_effect"]
+OVER_SCENARIOS = [*["female_ratio"] * 2, "stability", "ratio_entropy", "dominated", "amplification"]
 JUDGE = "annotators: [{questions: 'openai:judge', attributes: {perceived_gender: [female, male]}}]\n"
 
 
@@ -154,6 +154,11 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
     assert steady["value"].to_list() == [pytest.approx(float(share_deviation(0.25, 200)) / 2)]
     (even,) = run.estimates.filter(measure="ratio_entropy")["value"]
     assert even == pytest.approx(0.8113 / 2, abs=1e-4)
+    # In the reference 9 in 10 nurses are women and 1 in 20 welders: both majorities have grown, or not.
+    (below,) = run.estimates.filter(measure="amplification_mean").to_dicts()
+    known = occupation_shares().filter(pl.col("scenario").is_in(by_scenario["scenario"].implode()))
+    assert below["n"] == known["reference"].drop_nulls().len()
+    assert "Current Population Survey, Table 11, 2022" in below["source"]
     assert any("worded by rules (form job" in note for note in run.info["notes"])
     assert (tmp_path / "run/report/index.html").is_file()
 
@@ -161,14 +166,18 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
 @pytest.mark.parametrize(
     ("more", "measures"),
     [
-        (JUDGE, ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS]),
+        (JUDGE, ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS, "variation_effect"]),
         (
             JUDGE + "baseline: {variation: a person}\n",
-            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS, "share_difference"],
+            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS, "variation_effect", "share_difference"],
         ),
         (
             JUDGE.replace("annotators", "prompts: {subjects: [someone]}\nannotators"),
-            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS[:-1]],
+            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS],
+        ),
+        (
+            JUDGE + "prompts: {groups: [contexts]}\n",
+            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS[:-1], "variation_effect"],
         ),
         (JUDGE + "prompts: [{text: a nurse}]\n", []),
         ("annotators: [colour]\n", ["refusal_rate"]),

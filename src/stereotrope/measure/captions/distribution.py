@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from stereotrope.measure.captions.formulas import amplification, divergence, evenness, group_score, xlog2
+from stereotrope.measure.captions.formulas import bias_score, divergence, evenness, group_score, xlog2
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, Groups, count_groups
 from stereotrope.measure.captions.rows import (
@@ -152,7 +152,7 @@ def bias_amplification(
     [1.0]
     """
     counted = count_groups(cell, attribute, groups, unknown)
-    return _spread_rows(cell, counted, amplification, 2.0 - 2.0 / counted.k, _even_distance)
+    return _spread_rows(cell, counted, bias_score, 2.0 - 2.0 / counted.k, _even_distance)
 
 
 @caption_measure(

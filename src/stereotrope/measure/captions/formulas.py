@@ -38,7 +38,7 @@ def signed_gap(counts: Floats, *, sides: Sides) -> Floats:
     return np.asarray(np.where(np.isnan(p[0]), np.nan, gap), np.float64)
 
 
-def amplification(counts: Floats, *, released: bool) -> Floats:
+def bias_score(counts: Floats, *, released: bool) -> Floats:
     """Sum of the distances of the shares from 1/k; k is the number of groups seen where released."""
     p = shares(counts)
     if not released:

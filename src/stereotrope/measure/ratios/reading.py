@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -11,8 +11,13 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.measure.units import LIKE_THESE
+from stereotrope.stats import wilson
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ESTIMATE_COLUMNS
+
+Unit = Literal["picture", "prompt"]
+"""What an interval of a single scenario's share is of: its pictures, or prompts like its own."""
 
 NO_SHARE = "no scenario has a share"
 """Why a score over scenarios is null."""
@@ -31,6 +36,38 @@ class Scenarios:
     levels: dict[str, Any]
     rows: pl.DataFrame
     excluded: dict[str, int]
+
+    def interval(self, unit: Unit, level: float) -> tuple[Floats, Floats]:
+        """Interval of each scenario's share: of other pictures of it, or of prompts like its."""
+        if unit == "prompt":
+            return tuple(self.rows[end].fill_null(np.nan).to_numpy() for end in ("low", "high"))  # type: ignore[return-value]
+        return wilson(self.counts, self.rows["n"].to_numpy(), level=level)
+
+    @property
+    def counts(self) -> Floats:
+        """Pictures that show the value, of each scenario."""
+        if "numerator" in self.rows.columns and not self.rows["numerator"].null_count():
+            return self.rows["numerator"].to_numpy().astype(np.float64)
+        return np.asarray(self.rows["value"].to_numpy() * self.rows["n"].to_numpy())
+
+    def part(self, name: str) -> str:
+        """A part of the scenarios, behind the value that is counted."""
+        return ": ".join(filter(None, (self.levels.get("category"), name)))
+
+
+def check_unit(estimates: Any, unit: str, *, reader: str) -> None:
+    """Refuse a unit that is none, or intervals by prompt of estimates without intervals."""
+    if unit not in get_args(Unit):
+        raise UsageError(f"{reader}: unit must be 'picture' or 'prompt', found {unit!r}")
+    if unit == "prompt":
+        to_polars(estimates, what="estimates", needs=("low", "high"))
+
+
+def share_of_scenarios(k: int, m: int, level: float) -> dict[str, Any]:
+    """A share of scenarios with Wilson's interval, which holds for others like these."""
+    low, high = wilson(k, m, level=level)
+    counted = {"value": k / m, "numerator": k, "denominator": m, "low": float(low), "high": float(high)}
+    return {**counted, "holds_for": LIKE_THESE, "method": f"Wilson, over {m} scenarios"}
 
 
 @dataclass(frozen=True)
