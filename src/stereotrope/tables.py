@@ -119,6 +119,9 @@ IMAGES = (
 ABSENT = "absent"
 """Status of an image whose picture is not at hand."""
 
+MADE = "picture was made and is not at hand"
+"""Reason of an absent image of which it is known that the request was not refused."""
+
 LABELLED = ("ok", ABSENT)
 """Statuses of an image that labels count of."""
 

@@ -394,7 +394,8 @@ def test_what_spreadsheets_make_of_a_file_is_read(tmp_path, text):
             r"found an Excel workbook or another zip archive; save the sheet as CSV",
         ),
         ("l.xls", b"\xd0\xcf\x11\xe0x", r"found an Excel workbook; save the sheet as CSV"),
-        ("l.parquet", b"PAR1x", r"found Parquet; write it as CSV or JSON lines"),
+        ("l.parquet", b"PAR1x", r"l\.parquet: is no Parquet file"),
+        ("l.csv", b"PAR1x", r"found Parquet; call the file \.parquet"),
         ("l.csv.gz", b"\x1f\x8bx", r"found a gzip archive; unpack it"),
         ("l.csv", b"<!doctype html><html>", r"found a web page; fetch the file itself"),
         (

@@ -6,6 +6,7 @@ sets or texts and at no prompt, or derives labels from tables.
 
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.blank import BlankAnnotator
+from stereotrope.annotate.boxes import GivenBoxes
 from stereotrope.annotate.caption import CaptionAnnotator, ImportedCaptions
 from stereotrope.annotate.choice import ChoiceAnnotator
 from stereotrope.annotate.colour import ColourAnnotator
@@ -46,6 +47,7 @@ __all__ = [
     "Discoverer",
     "DuplicatesAnnotator",
     "Encoder",
+    "GivenBoxes",
     "GivenEmbeddings",
     "ImportedCaptions",
     "ImportedLabels",

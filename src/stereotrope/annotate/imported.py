@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
+from pydantic import ValidationInfo, field_validator
 
+from stereotrope.annotate.boxes import box_column, box_of
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, image_labels
+from stereotrope.annotate.picture import subject_id
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.inputs.entries import Context
@@ -28,14 +31,14 @@ _LONGEST = 131_072
 _TIDY = ("attribute", "value")
 _SAID = {
     "line": pl.Int64,
-    **dict.fromkeys(("key", "model", "attribute", "value"), pl.String),
+    **dict.fromkeys(("key", "model", "region", "attribute", "value"), pl.String),
     "confidence": pl.Float64,
     "rationale": pl.String,
 }
 
 
 class ImportedLabels(FileAnnotator):
-    """Labels from a CSV or JSON Lines file.
+    """Labels from a CSV, JSON Lines or Parquet file.
 
     *Tidy* files have the columns ``attribute`` and ``value`` (and may have ``confidence``, ``rationale``
     and ``status``), *wide* ones a column an attribute. Rows name their picture by ``image_id``,
@@ -49,6 +52,9 @@ class ImportedLabels(FileAnnotator):
     attributes: Attributes to take; all when None.
     layout: ``"tidy"`` or ``"wide"``; found from the columns when None.
     model: Column that names the generator, where pictures of several have the same name.
+    regions: Where rows are of regions of pictures: attribute by whose labels regions are known, such as
+        ``person`` of a detector or of :class:`~stereotrope.annotate.boxes.GivenBoxes`.
+    box: Column with the region's box, as of these; ``box`` where there is one of that name.
 
     Raises MetadataError: The file cannot be used; the message names file, line, rule, what was found and what
         to do.
@@ -63,15 +69,21 @@ class ImportedLabels(FileAnnotator):
         attributes: Sequence[str] | None = None,
         layout: Literal["tidy", "wide"] | None = None,
         model: str | None = None,
+        regions: str | None = None,
+        box: str | None = None,
         folder: Path | str | None = None,
     ) -> None:
         super().__init__(file, name=name, folder=folder)
+        if regions is not None:
+            self.subject, self.needs = "region", (regions,)
+            self.remedies = {regions: f"`{{boxes: {file}, attribute: {regions}, name: found}}`"}
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
         found = read_rows(self.path, name=self.file)
         self._columns, rows = found.columns, self._rows(found)
         self.model = model if model is None else found.require(model, "model")
         self.key = picture_column(found, option="key") if key is None else found.require(key, "key")
+        self.box = box_column(found, box) if regions is not None else None
         self._only: str | None = None
         self._values = {row.line: row.values for row in rows}
         others = [column for column in self._columns if column != self.key]
@@ -95,6 +107,7 @@ class ImportedLabels(FileAnnotator):
         self._open = not tidy and attributes is None
         self._odd = self._oddities(layout)
         parameters = {"key": self.key, "attributes": attributes and list(attributes), "tidy": tidy}
+        parameters |= {"regions": regions, "box": self.box} if regions is not None else {}
         self.fingerprint: str = fingerprint_of(f"labels:{name}", self.version, parameters, found.data)
 
     def leave_out(self, columns: Collection[str], generator: str | None) -> None:
@@ -122,10 +135,10 @@ class ImportedLabels(FileAnnotator):
         usable = images.filter(pl.col("status").is_in(LABELLED)).select(subject_id="image_id")
         asked = pl.DataFrame({"attribute": list(self.attributes)}, {"attribute": pl.String})
         told = asked.join(usable, how="cross").join(
-            matched, on=["attribute", "subject_id"], how="inner", maintain_order="left"
+            matched, on=["attribute", "subject_id"], how="inner", maintain_order="left_right"
         )
         given = Counter(told["attribute"])
-        for attribute in self.attributes:
+        for attribute in self.attributes if self.box is None else ():
             lacking = usable.height - given[attribute]
             self.note_lacking(lacking, usable.height, f"images have no label of {attribute!r}")
         if doubtful := Counter(value for value in told["value"] if value.casefold() in _NO_LABEL):
@@ -138,7 +151,17 @@ class ImportedLabels(FileAnnotator):
         is_status = folded.is_in(NOT_VALUES)
         status = pl.when(is_status).then(folded).otherwise(pl.lit("ok"))
         told = told.with_columns(value=pl.when(~is_status).then("value"), status=status)
+        if self.box is not None:
+            told = self._of_regions(told, labels.filter(pl.col("attribute").is_in(self.needs)))
         return image_labels(told, annotator=self.name)
+
+    def _of_regions(self, told: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+        """Labels of the regions that somebody found, under their own ids."""
+        here = told.join(found, on=["subject_id", "region"], how="semi", maintain_order="left")
+        strays = told.join(found, on=["subject_id", "region"], how="anti", maintain_order="left")
+        self.note_rows(strays["line"].to_list(), f"of a box that no label of {self.needs[0]!r} has; left out")
+        ids = [subject_id(image, box) for image, box in here.select("subject_id", "region").iter_rows()]
+        return here.with_columns(subject_id=pl.Series(ids, dtype=pl.String), subject_kind=pl.lit("region"))
 
     def _matched(self, images: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         """What was said, a row an image that it is of."""
@@ -159,7 +182,7 @@ class ImportedLabels(FileAnnotator):
                     "give image_id or sha256, or name the column of the model with model:"
                 )
         found = said.with_columns(subject_id=pl.Series(matching.ids, dtype=pl.List(pl.String)))
-        return self._once(found.explode("subject_id").drop_nulls("subject_id"), "subject_id")
+        return self._once(found.explode("subject_id").drop_nulls("subject_id"), "subject_id", "region")
 
     def _rows(self, found: RowFile) -> list[Row]:
         """Return the rows with every value as text in composed form (NFC)."""
@@ -191,7 +214,8 @@ class ImportedLabels(FileAnnotator):
         return told
 
     def _is_attribute(self, column: str) -> bool:
-        return column not in (self.key, self.model, *PICTURE_KEYS) and not _ROW_NUMBER.fullmatch(column)
+        places = (self.key, self.model, self.box, *PICTURE_KEYS)
+        return column not in places and not _ROW_NUMBER.fullmatch(column)
 
     def _tidy(self, rows: Iterable[Row]) -> Iterator[tuple[Any, ...]]:
         for row in rows:
@@ -215,11 +239,15 @@ class ImportedLabels(FileAnnotator):
                 if (value := row.text(attribute)) is not None:
                     yield *self._place(row), attribute, value, None, None
 
-    def _place(self, row: Row) -> tuple[int, str, str | None]:
+    def _place(self, row: Row) -> tuple[int, str, str | None, str | None]:
         key = row.text(self.key)
         if key is None:
             raise row.error(f"{self.key!r} must name a picture, found nothing; fill it in")
-        return row.line, normal_path(key), None if self.model is None else row.text(self.model)
+        model = None if self.model is None else row.text(self.model)
+        box = None if self.box is None else box_of(row, self.box)
+        if self.box is not None and box is None:
+            raise row.error(f"a label of a region needs its box, found nothing in {self.box!r}; fill it in")
+        return row.line, normal_path(key), model, box
 
     def _checked(self, said: pl.DataFrame) -> pl.DataFrame:
         for line, attribute in (
@@ -233,7 +261,7 @@ class ImportedLabels(FileAnnotator):
                 f"{self.file}:{line}: a label must have at most {_LONGEST} characters, found {n} of "
                 f"{attribute!r}; shorten it"
             )
-        return self._once(said, "key", "model")
+        return self._once(said, "key", "model", "region")
 
     def _once(self, said: pl.DataFrame, *picture: str) -> pl.DataFrame:
         """The first label of every attribute of a picture, where all say the same."""
@@ -241,8 +269,9 @@ class ImportedLabels(FileAnnotator):
         first = pl.col("line", "value").first().over(of).name.prefix("first_")
         other = said.with_columns(first).filter(pl.col("value") != pl.col("first_value"))
         for row in other.head(1).iter_rows(named=True):
+            thing = "picture" if self.box is None else "region"
             raise MetadataError(
-                f"{self.file}:{row['line']}: a picture has one label of an attribute, found "
+                f"{self.file}:{row['line']}: a {thing} has one label of an attribute, found "
                 f"{row['attribute']!r} {row['value']!r} here and {row['first_value']!r} on line "
                 f"{row['first_line']} for {row['key']!r}; keep one, give every rater a file, or name the "
                 "column of the model with model:"
@@ -272,11 +301,20 @@ class LabelOptions(Options):
     attributes: Texts | None = None
     layout: Literal["tidy", "wide"] | None = None
     model: Text | None = None
+    regions: Text | None = None
+    box: Text | None = None
+
+    @field_validator("box")
+    @classmethod
+    def _of_regions(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("regions") is None:
+            raise ValueError("needs `regions` beside it; write regions: person where rows are of people")
+        return value
 
 
 @annotator(
     LabelOptions,
-    summary="labels made elsewhere, from a CSV or JSONL file",
+    summary="labels made elsewhere, from a CSV, JSONL or Parquet file",
     example="{labels: human.csv, name: rater-1}",
 )
 def labels(options: LabelOptions, context: Context) -> ImportedLabels:

@@ -14,6 +14,7 @@ Attributes = Mapping[str, tuple[str, ...] | None]
 """Attribute → its value list, or None where any value may come."""
 
 _TYPES = polars_types(LABELS)
+_PLURALS = {"person": "people"}
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class Label:
                 f"label of {self.attribute!r}: a value belongs to status 'ok' and to no other; "
                 f"found value {self.value!r} with status {self.status!r}"
             )
+
+
+def number_of(attribute: str) -> str:
+    """Attribute that says how many regions of a kind a picture has: ``n_people`` of ``person``."""
+    return f"n_{_PLURALS.get(attribute, attribute)}"
 
 
 def labels_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

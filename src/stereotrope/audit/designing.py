@@ -28,7 +28,7 @@ SEEDS_PER_AUDIT = 100_000
 MOST_PICTURES = 1_000_000
 """More pictures than this in one audit are a slip; they would fill the memory before the first is drawn."""
 
-_NAMING = ("name_from", "prompt", "negative", "seed", "file")
+_NAMING = ("name_from", "prompt", "negative", "seed", "file", "status", "reason")
 """Keys of a generator's entry that name a column each."""
 
 

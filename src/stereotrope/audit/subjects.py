@@ -240,7 +240,27 @@ class Subjects:
             for subject, names in known.values()
             for position, row in enumerate(subject.images)
         ]
+        given: dict[tuple[str, str, str], list[str]] = {}
+        for one, regions in self._labelled_elsewhere(labels):
+            for part in regions:
+                given.setdefault(part, []).append(one.name)
+        rows += [
+            ("region", part, image, 0, box, json.dumps(names))
+            for (part, image, box), names in given.items()
+            if part not in known
+        ]
         return pl.DataFrame(rows, schema=polars_types(SUBJECTS), orient="row")
+
+    def _labelled_elsewhere(
+        self, labels: pl.DataFrame
+    ) -> Iterator[tuple[Annotator, list[tuple[str, str, str]]]]:
+        """Annotators that know regions and look at none, each with id, image and box of these."""
+        found = labels.filter(pl.col("region").is_not_null(), subject_kind="image", status="ok")
+        for one in ordered(self.plan.annotators):
+            if one.subject == "region" and one.process is None:
+                own = found.filter(pl.col("attribute").is_in(one.needs)).select("subject_id", "region")
+                pairs = own.unique(maintain_order=True).iter_rows()
+                yield one, [(subject_id(image, box), image, box) for image, box in pairs]
 
     def asked_of_parts(self, labels: pl.DataFrame) -> pl.DataFrame:
         """``image_id, annotator, attribute``: what should have been answered about every region and set."""
@@ -248,6 +268,12 @@ class Subjects:
             (look.subject.id, one.name, name)
             for one, look in self._parts(labels)
             for name in look.annotator.asked(self._levels[look.subject.images[0]["prompt_id"]])
+        ]
+        rows += [
+            (part, one.name, name)
+            for one, regions in self._labelled_elsewhere(labels)
+            for part, _, _ in regions
+            for name in one.attributes
         ]
         return pl.DataFrame(rows, schema=_ASKED, orient="row")
 

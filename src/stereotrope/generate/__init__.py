@@ -14,7 +14,8 @@ from stereotrope.generate.contract import (
     request_id,
     requests_frame,
 )
-from stereotrope.generate.folder import FolderGenerator, LabelledGenerator
+from stereotrope.generate.folder import FolderGenerator
+from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.listing import METADATA_NAMES
 from stereotrope.generate.presets import PRESETS, Preset
 from stereotrope.generate.remote.generator import RemoteGenerator

@@ -24,7 +24,6 @@ from stereotrope.generate.listing import (
     LABEL,
     Designed,
     FolderOptions,
-    LabelledOptions,
     ListedOptions,
     ListedPicture,
     Listing,
@@ -36,14 +35,11 @@ from stereotrope.generate.listing import (
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.mismatch import likeliest_cause
 from stereotrope.inputs.options import options_of
-from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
+from stereotrope.inputs.rows import Row, RowFile
 from stereotrope.pictures import inspect
 from stereotrope.tables import factors_of
 
-EXAMPLES = {
-    "folder": "{folder: pictures, factors: [occupation, condition]}",
-    "labels": "{labels: labels.csv, name_from: model, factors: [occupation]}",
-}
+_EXAMPLE = "{folder: pictures, factors: [occupation, condition]}"
 _LISTED = 5
 _TRIED = 200
 FILE_MISSING = "file is missing"
@@ -69,7 +65,7 @@ class FolderGenerator(Generator):
 
     def __init__(self, folder: Path | str, **columns: Any) -> None:
         given = {"folder": folder, **columns}
-        chosen = options_of(FolderOptions, given, "generator folder", example=EXAMPLES["folder"])
+        chosen = options_of(FolderOptions, given, "generator folder", example=_EXAMPLE)
         self._begin(Path(folder), chosen, Path(folder).resolve().name)
         self._metadata, self._allowed = chosen.metadata, chosen.absent == "allowed"
 
@@ -250,7 +246,7 @@ class FolderGenerator(Generator):
     def _request(self, entry: ListedPicture, prompt: Mapping[str, str | None]) -> ImageRequest:
         further = {"row": "" if entry.source else entry.place, "absent": entry.absent, "model": entry.among}
         params: dict[str, Any] = {"file": entry.source, "sha256": entry.sha256}
-        params |= {name: value for name, value in further.items() if value}
+        params |= {name: value for name, value in further.items() if value} | dict(entry.outcome)
         asked = (prompt["text"], prompt["negative"], entry.seed, params)
         image_id = request_id(self.fingerprint, *asked)
         told = (str(prompt["prompt_id"]), entry.generator, *asked)
@@ -298,7 +294,7 @@ def _few(names: Sequence[str]) -> str:
 @generator(
     FolderOptions,
     summary="takes pictures made elsewhere, with metadata (CSV, JSON lines, Hugging Face imagefolder)",
-    example=EXAMPLES["folder"],
+    example=_EXAMPLE,
 )
 def folder(options: FolderOptions, context: Context) -> FolderGenerator:
     """Take what is in a folder."""
@@ -324,60 +320,3 @@ def _metadata(name: str, folder: str, base: Path) -> Path:
             "the folder, or rename or remove the one that is not meant"
         )
     return files[0]
-
-
-class LabelledGenerator(FolderGenerator):
-    """A study that exists as files alone: pictures were made and labelled, and are not at hand.
-
-    Every picture that the file names is a row of ``images`` with status ``absent``: labels, captions and
-    vectors made elsewhere count of it, whatever looks at pictures leaves it out with that reason.
-
-    labels: The file that names them.
-    columns: As of :class:`~stereotrope.generate.listing.LabelledOptions`; the file of a picture is by default
-        named by the column that a file of labels names it with: ``image_id``, ``file_name``, ``source`` …
-
-    Raises UsageError: The arguments contradict each other.
-    """
-
-    kind = "labels"
-    note = "pictures that are not at hand, known by what others said of them"
-    remedy = None
-    _once = False
-
-    def __init__(self, labels: Path | str, **columns: Any) -> None:
-        given = {"labels": labels, **columns}
-        self._file = Path(labels)
-        chosen = options_of(LabelledOptions, given, "generator labels", example=EXAMPLES["labels"])
-        self._begin(self._file.parent, chosen, self._file.stem)
-
-    def process(self, request: ImageRequest) -> ImageResult:
-        """Look for nothing: the picture is absent, or a row that names none is ``excluded``."""
-        if request.absent:
-            return super().process(request)
-        return ImageResult(None, "excluded", "no file name")
-
-    def _listings(self) -> list[Listing]:
-        return [(PurePosixPath(), read_rows(self._file))]
-
-    def _file_column(self, metadata: RowFile) -> str:
-        return picture_column(metadata, option="file")
-
-    def _located(self, folder: PurePosixPath, listed: str) -> tuple[str, str | None, bool]:
-        called = listed.strip()
-        return called, None, bool(called)
-
-    def _note_absent(self, entries: Sequence[ListedPicture]) -> None:
-        """Say nothing: no picture of such a list is at hand, and the run counts them."""
-
-    def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
-        """Say nothing: there is no folder that pictures could lie in."""
-
-
-@generator(
-    LabelledOptions,
-    summary="takes pictures that are not at hand, as a file lists them; labels made elsewhere count",
-    example=EXAMPLES["labels"],
-)
-def labels(options: LabelledOptions, context: Context) -> LabelledGenerator:
-    """Take what a file names."""
-    return LabelledGenerator(context.folder / options.labels, **options.model_dump(exclude={"labels"}))

@@ -4,6 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
@@ -26,6 +27,9 @@ TEXT_COLUMNS = ("prompt", "text", "caption")
 LABEL, SPLIT = "label", "split"
 METADATA_NAMES = ("metadata.jsonl", "metadata.csv", "labels.csv")
 """Files that list the pictures of a folder, in the order they are looked for."""
+
+STATUSES = ("ok", "refused", "excluded")
+"""What a column can say came of a request."""
 
 MOST_ALIKE = 5
 """Sets of look-alikes that are told of a folder."""
@@ -96,11 +100,23 @@ class FolderOptions(ListedOptions):
 class LabelledOptions(ListedOptions):
     """A file that names pictures which are not at hand.
 
-    labels: CSV or JSON lines: a row a picture, or several that agree in all that is said of the design, as
-        where each is one label.
+    labels: CSV, JSON lines or Parquet: a row a picture, or several that agree in all that is said of the
+        design, as where each is one label.
+    status: Column that says what came of each request: ``ok`` (or nothing), ``refused`` or ``excluded``.
+        Without it nobody knows what was refused.
+    reason: Column with the reason of that.
     """
 
     labels: File
+    status: Text | None = None
+    reason: Text | None = None
+
+    @field_validator("reason")
+    @classmethod
+    def _of_a_status(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("status") is None:
+            raise ValueError("needs `status` beside it; name the column that says what came of a request")
+        return value
 
 
 def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str]) -> list[Listing]:
@@ -191,6 +207,7 @@ class ListedPicture:
 
     prompt: What it says of its prompt: factors, ``text`` and ``negative``.
     among: Of whose pictures it is one, where others may have pictures by the same name.
+    outcome: What the metadata says came of its request, as pairs of ``status`` and ``reason``.
     """
 
     row: Row
@@ -201,6 +218,7 @@ class ListedPicture:
     seed: int | None
     absent: bool
     among: str
+    outcome: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
@@ -221,7 +239,8 @@ class ListedPicture:
 
     def agrees(self, other: Self) -> bool:
         """Whether another row says the same of its file."""
-        return (self.generator, self.prompt, self.seed) == (other.generator, other.prompt, other.seed)
+        told = attrgetter("generator", "prompt", "seed", "outcome")
+        return bool(told(self) == told(other))
 
     def prompt_row(self) -> dict[str, str | None]:
         """Return the row of the ``prompts`` table this entry belongs to."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from stereotrope.errors import InputError, MetadataError
 
 _PART = 2**20
-_MOST_DATA = 2**31
+MOST_DATA = 2**31
 _MOST_TEXT = 4_000_000
 """Bytes of a text that people write by hand; long lists of prompts belong into a CSV file."""
 
@@ -31,7 +31,7 @@ def read_whole(path: Path, most: int) -> bytes:
     return bytes(data)
 
 
-def read_data(path: Path, name: str, *, most: int = _MOST_DATA) -> bytes:
+def read_data(path: Path, name: str, *, most: int = MOST_DATA) -> bytes:
     """Read a file of data that messages call ``name``; of at most ``most`` bytes.
 
     Raises MetadataError: It cannot be read, or is larger.

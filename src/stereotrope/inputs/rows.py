@@ -1,4 +1,4 @@
-"""Files of rows made elsewhere (metadata, labels, prompts): CSV or JSON lines, every row with its line."""
+"""Files of rows made elsewhere (metadata, labels …): CSV, JSON lines or Parquet; rows know their line."""
 
 import codecs
 import csv
@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from stereotrope.confusables import reads_like
 from stereotrope.errors import MetadataError, did_you_mean
-from stereotrope.inputs.files import read_data
+from stereotrope.inputs.files import MOST_DATA, read_data
 from stereotrope.inputs.options import shorten
 
 PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
@@ -31,7 +33,7 @@ _HEADER_PARTS = re.compile(r'"[^"]*"?|[,;\t]|[\r\n]+|[^,;\t\r\n]+')
 _OTHER_FILES = {
     b"PK\x03\x04": "an Excel workbook or another zip archive; save the sheet as CSV (UTF-8)",
     b"\xd0\xcf\x11\xe0": "an Excel workbook; save the sheet as CSV (UTF-8)",
-    b"PAR1": "Parquet; write it as CSV or JSON lines",
+    b"PAR1": "Parquet; call the file .parquet",
     b"\x1f\x8b": "a gzip archive; unpack it",
     b"SQLite format 3": "an SQLite database; write the table as CSV",
     b"%PDF": "a PDF; write the table as CSV",
@@ -41,6 +43,9 @@ _OTHER_FILES = {
     b"version https://git-lfs": "a pointer of Git LFS, not the file; run `git lfs pull` where it came from",
 }
 """First bytes of files that are no rows → what they are, and what to do."""
+
+PARQUET = ".parquet"
+"""Ending of files whose rows are numbered, as they have no lines."""
 
 _PICTURE = re.compile(r"\.(png|jpe?g|webp|gif|bmp|tiff?|avif|heic)$", re.IGNORECASE)
 
@@ -148,20 +153,25 @@ def picture_column(found: RowFile, *, option: str) -> str:
     )
 
 
-def read_rows(path: Path, *, name: str | None = None) -> RowFile:
-    """Read a file of rows: CSV (``.csv``, ``.tsv``) or JSON lines (``.jsonl``, ``.ndjson``).
+def read_rows(path: Path, *, name: str | None = None, most: int = MOST_DATA) -> RowFile:
+    """Read a file of rows: CSV (``.csv``, ``.tsv``), JSON lines (``.jsonl``, ``.ndjson``) or ``.parquet``.
 
     Under another name it is JSON lines when it begins with ``{``, else CSV. CSV is separated by commas,
-    semicolons or tabs, whichever the header has most of outside quotes. Blank rows are skipped.
+    semicolons or tabs, whichever the header has most of outside quotes. Blank rows are skipped. The line of a
+    row of Parquet is its number, from 1.
 
     name: What messages call it; its name without folders when None.
-    Raises MetadataError: Not there, not CSV or JSON lines, not UTF-8, ragged, badly quoted, or without rows.
+    most: Bytes that it has at most.
+    Raises MetadataError: Not there, none of these, not UTF-8, ragged, badly quoted, or without rows.
         The message begins with ``file:line:``.
     """
-    data = read_data(path, name or str(path))
+    data = read_data(path, name or str(path), most=most)
     name = name or path.name
-    text = _decoded(name, data)
-    found = _jsonl(name, text) if _kind_of(path, name, text) == "json" else _csv(name, text)
+    if path.suffix.lower() == PARQUET:
+        found = _parquet(name, data)
+    else:
+        text = _decoded(name, data)
+        found = _jsonl(name, text) if _kind_of(path, name, text) == "json" else _csv(name, text)
     if not found.rows:
         raise MetadataError(f"{found.where}: must have at least one row, found none; add the rows")
     return replace(found, data=data)
@@ -342,6 +352,17 @@ def _jsonl(name: str, text: str) -> RowFile:
     columns = list(dict.fromkeys(key for row in rows for key in row.values))
     unnamed = tuple(at for at, column in enumerate(columns, start=1) if not column)
     return RowFile(name, tuple(filter(None, columns)), tuple(rows), unnamed=unnamed)
+
+
+def _parquet(name: str, data: bytes) -> RowFile:
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        found = " ".join(str(error).split())
+        raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
+    frame = frame.rename({column: _clean(column) for column in frame.columns})
+    rows = [Row(name, at, values) for at, values in enumerate(frame.iter_rows(named=True), start=1)]
+    return RowFile(name, tuple(frame.columns), tuple(rows), header=0)
 
 
 def _refuse_constant(constant: str) -> None:

@@ -14,7 +14,7 @@ from stereotrope.annotate.attributes import check_attributes
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.detection.boxes import Detections, counted_boxes
 from stereotrope.annotate.embeddings.vectors import Pixels
-from stereotrope.annotate.label import Attributes, Label
+from stereotrope.annotate.label import Attributes, Label, number_of
 from stereotrope.annotate.local import (
     DECODING_THREADS,
     LOCAL_PACKAGES,
@@ -38,7 +38,6 @@ _OVERLAP = 0.3
 """Of an ONNX file: authors of small detectors suppress at 0.3; those of transformers give each thing once."""
 _BATCH = 8
 _LEVELS = (127.0, 128.0)
-_PLURALS = {_PERSON: "people"}
 
 
 class _Model(Protocol):
@@ -100,7 +99,7 @@ class Detector(Annotator):
         self.batch = 1 if self._is_onnx else batch
         self.libraries = ("onnxruntime",) if self._is_onnx else LOCAL_PACKAGES
         thing = attribute or (self.classes[0] if len(self.classes) == 1 else "object")
-        self._thing, self._number = thing, f"n_{_PLURALS.get(thing, thing)}"
+        self._thing, self._number = thing, number_of(thing)
         try:
             check_attributes(dict.fromkeys((thing, self._number)))
         except UsageError as error:

@@ -1,6 +1,5 @@
 """Vectors made elsewhere as an annotator: a Parquet, JSON Lines or CSV file; what is odd about it is said."""
 
-import io
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,10 +16,9 @@ from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.files import read_data
 from stereotrope.inputs.lookup import HASH, IMAGE_COLUMNS
 from stereotrope.inputs.options import File, Name, Options, Text
-from stereotrope.inputs.rows import Row, RowFile, read_rows
+from stereotrope.inputs.rows import PARQUET, RowFile, read_rows
 from stereotrope.tables import fingerprint_of
 
 _COLUMNS = {
@@ -74,9 +72,8 @@ class GivenEmbeddings(FileAnnotator):
                 f"{self.file}: must be Parquet, JSON Lines or CSV, found {self.path.suffix}; write a table "
                 "with a column image and a column vector"
             )
-        is_parquet = suffix == ".parquet"
-        found = _parquet(self.path, self.file) if is_parquet else read_rows(self.path, name=self.file)
-        self.place = "row" if is_parquet else "line"
+        found = read_rows(self.path, name=self.file, most=_MOST_BYTES)
+        self.place = "row" if suffix == PARQUET else "line"
         self._image = _column(found, image, "image")
         self._pictures: list[NamedVector] = []
         self._texts: list[NamedVector] = []
@@ -147,19 +144,6 @@ class GivenEmbeddings(FileAnnotator):
         self.note_rows(again, "of texts that have a vector already; the first counts")
         self.note_lacking(prompts.height - len(found), prompts.height, "prompts have no vector of their text")
         return found
-
-
-def _parquet(path: Path, name: str) -> RowFile:
-    data = read_data(path, name, most=_MOST_BYTES)
-    try:
-        frame = pl.read_parquet(io.BytesIO(data))
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        found = " ".join(str(error).split())
-        raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
-    rows = [Row(name, at, values) for at, values in enumerate(frame.iter_rows(named=True), start=1)]
-    if not rows:
-        raise MetadataError(f"{name}: must have at least one row, found none; add the rows")
-    return RowFile(name, tuple(frame.columns), tuple(rows), header=0, data=data)
 
 
 def _column(found: RowFile, given: str | None, option: str) -> str:

@@ -9,7 +9,7 @@ from stereotrope.errors import TableError
 from stereotrope.measure.contract import register
 from stereotrope.measure.shares.share_difference import shares_and_differences
 from stereotrope.measure.tidy import N_SUBJECTS, factor_names, to_polars
-from stereotrope.tables import ABSENT
+from stereotrope.tables import ABSENT, MADE
 
 _STATUSES = ("ok", "refused", "excluded", ABSENT)
 
@@ -37,8 +37,8 @@ def refusal_rate(
     Formula
     -------
     :math:`r = n_{refused} / (n_{refused} + n_{ok})`. Pictures that came but cannot be used
-    (``status`` excluded), and those that are not at hand (``absent``: what was refused beside them is not
-    known), stand in neither count; they are listed in ``excluded`` by their reason.
+    (``status`` excluded), and those that are not at hand (``absent``, where nothing says what was refused
+    beside them), stand in neither count; they are listed in ``excluded`` by their reason.
 
     Parameters
     ----------
@@ -89,10 +89,12 @@ def refusal_rate(
     if unknown := sorted(set(frame["status"].cast(pl.String).unique().to_list()) - set(_STATUSES), key=str):
         raise TableError(f"images: status {unknown[0]!r} is none of {', '.join(_STATUSES)}")
     status, reason = pl.col("status"), pl.col("reason") if "reason" in frame.columns else pl.lit(None)
-    unusable = status.is_in(["excluded", ABSENT])
+    made = (status == ABSENT) & (reason == MADE).fill_null(False)
+    unusable = status.is_in(["excluded", ABSENT]) & ~made
+    known = status.replace_strict({"ok": "drawn", "refused": "refusal", "excluded": None, ABSENT: None})
     drawn = frame.drop("excluded", strict=False).with_columns(
         attribute=pl.lit("refusal"),
-        value=status.replace_strict({"ok": "drawn", "refused": "refusal", "excluded": None, ABSENT: None}),
+        value=pl.when(made).then(pl.lit("drawn")).otherwise(known),
         excluded=pl.when(unusable).then(pl.coalesce(reason.cast(pl.String), status)),
     )
     rates = shares_and_differences(

@@ -1,0 +1,162 @@
+"""Regions found elsewhere: a file with a row for each, and its box."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import Field
+
+from stereotrope.annotate.attributes import check_attributes
+from stereotrope.annotate.file_annotator import FileAnnotator
+from stereotrope.annotate.label import Attributes, image_labels, number_of
+from stereotrope.annotate.registry import annotator
+from stereotrope.errors import MetadataError, UsageError
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.lookup import normal_path
+from stereotrope.inputs.options import File, Name, Options, Text, shorten
+from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
+from stereotrope.tables import LABELLED, fingerprint_of
+
+BOX = "box"
+_EXAMPLE = "[x0, y0, x1, y1]"
+
+
+class GivenBoxes(FileAnnotator):
+    """People, or other things, that somebody found in pictures: a row each, with its box.
+
+    As of :class:`~stereotrope.annotate.detection.Detector` each region is a label of its picture, and every
+    picture has their number, so that one without a row has 0: the file must be of all pictures. A row without
+    a box says that its picture was searched and nothing was found.
+
+    file: CSV, JSON Lines or Parquet.
+    name: Name in the ``annotator`` column.
+    attribute: Name of the labels of boxes; their number is ``n_`` and that name, ``n_people`` for ``person``.
+    key, model: As of :class:`~stereotrope.annotate.ImportedLabels`.
+    box: Column with corners in upright pixels, ``[x0, y0, x1, y1]``; ``box`` when None.
+
+    Raises MetadataError: The file cannot be used; the message names file, line, rule and what was found.
+    """
+
+    gives = ("regions",)
+
+    def __init__(
+        self,
+        file: Path | str,
+        *,
+        name: str,
+        attribute: str = "person",
+        key: str | None = None,
+        model: str | None = None,
+        box: str | None = None,
+        folder: Path | str | None = None,
+    ) -> None:
+        super().__init__(file, name=name, folder=folder)
+        self._thing, self._number = attribute, number_of(attribute)
+        try:
+            check_attributes(dict.fromkeys((attribute, self._number)))
+        except UsageError as error:
+            raise UsageError(f"annotator {name!r}: attribute: {error}") from None
+        self.attributes: Attributes = {attribute: (attribute,), self._number: None}
+        self.several = (attribute,)
+        found = read_rows(self.path, name=self.file)
+        self.key = picture_column(found, option="key") if key is None else found.require(key, "key")
+        self.model = model if model is None else found.require(model, "model")
+        self.box = box_column(found, box)
+        self._rows = [self._read(row) for row in found.rows]
+        parameters = {"key": self.key, "model": self.model, "box": self.box, "attribute": attribute}
+        self.fingerprint: str = fingerprint_of(f"boxes:{name}", self.version, parameters, found.data)
+
+    def _read(self, row: Row) -> tuple[int, str, str | None, str | None]:
+        if (key := row.text(self.key)) is None:
+            raise row.error(f"{self.key!r} must name a picture, found nothing; fill it in")
+        model = row.text(self.model) if self.model is not None else None
+        return row.line, normal_path(key), model, box_of(row, self.box)
+
+    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return the boxes of the images in the table, and how many each has."""
+        self.notes = []
+        matching = self.matched(
+            images,
+            [(line, key) for line, key, _, _ in self._rows],
+            column=self.key,
+            models=[model for _, _, model, _ in self._rows] if self.model is not None else None,
+        )
+        for (line, key, _, _), ids, several in zip(self._rows, matching.ids, matching.several, strict=True):
+            if several:
+                raise MetadataError(
+                    f"{self.file}:{line}: {self.key!r} must name one image, found {len(ids)} for {key!r}; "
+                    "give image_id or sha256, or name the column of the model with model:"
+                )
+        given = pl.DataFrame(
+            {"subject_id": matching.ids, "region": [box for *_, box in self._rows]},
+            {"subject_id": pl.List(pl.String), "region": pl.String},
+        )
+        boxes = given.explode("subject_id").drop_nulls().unique(maintain_order=True)
+        usable = images.filter(pl.col("status").is_in(LABELLED)).select(subject_id="image_id")
+        counts = boxes.group_by("subject_id").agg(n=pl.len())
+        counted = usable.join(counts, on="subject_id", how="left", maintain_order="left")
+        without = counted["n"].null_count()
+        self.note_lacking(without, usable.height, f"images have no row, and so no {self._thing}")
+        number = counted.with_columns(value=pl.col("n").fill_null(0).cast(pl.String)).drop("n")
+        things = usable.join(boxes, on="subject_id", maintain_order="left_right")
+        thing = pl.lit(self._thing)
+        said = [
+            things.with_columns(attribute=thing, value=thing),
+            number.with_columns(attribute=pl.lit(self._number)),
+        ]
+        return image_labels(pl.concat(said, how="diagonal"), annotator=self.name)
+
+
+def box_column(found: RowFile, given: str | None) -> str:
+    """The column of boxes, the given one or that with the usual name.
+
+    Raises MetadataError: There is none.
+    """
+    return found.require(BOX if given is None else given, f"the box of each row, {_EXAMPLE}")
+
+
+def box_of(row: Row, column: str) -> str | None:
+    """The box of a row as labels have it; None where it is empty.
+
+    Raises MetadataError: It is no four numbers.
+    """
+    value: Any = row.values.get(column)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    written = value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = None
+    if (
+        not isinstance(value, list)
+        or len(value) != 4
+        or not all(type(number) in (int, float) and math.isfinite(number) for number in value)
+    ):
+        raise row.error(f"{column!r} must be a box {_EXAMPLE}, found {shorten(written)}; correct it")
+    return json.dumps([int(number) if number == int(number) else number for number in value])
+
+
+class BoxOptions(Options):
+    """As of :class:`GivenBoxes`."""
+
+    boxes: File
+    name: Name
+    attribute: Name = Field("person", examples=["person"])
+    key: Text | None = None
+    model: Text | None = None
+    box: Text | None = None
+
+
+@annotator(
+    BoxOptions,
+    summary="people or other things found elsewhere, a row and a box each, from a CSV, JSONL or Parquet file",
+    example="{boxes: people.parquet, name: detector}",
+)
+def boxes(options: BoxOptions, context: Context) -> GivenBoxes:
+    """Read the file."""
+    given = options.model_dump(exclude={"boxes"})
+    return GivenBoxes(options.boxes, folder=context.folder, **given)
