@@ -52,6 +52,9 @@ CAPTION = "caption"
 UNKNOWN = "unknown"
 """Value of what a caption is read for where it names no group of it."""
 
+PROMPT_FOLLOWING = "follows_prompt"
+"""Attribute whose value says whether a picture shows what was asked for."""
+
 CAPTION_LISTS = (
     "stereotype",
     "diversity",

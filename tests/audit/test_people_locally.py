@@ -27,6 +27,7 @@ annotators:
   - {{choose: {model}, sets: [prompt_following], device: cpu, name: following}}
 measures:
   - {{share: [perceived_gender, n_people], by: [generator]}}
+  - {{answer_probability: {{by: [generator]}}}}
 max_excluded: 1
 max_unanswered: 1  # of pictures of two colours the model was taught nothing
 """
@@ -64,6 +65,10 @@ def test_a_detector_and_a_model_on_this_computer_find_what_was_planted(audit, tm
     assert [json.loads(each) for each in shares["excluded"].unique()] == [
         {"nothing clear": 2, "nothing found": 1, "several values": 1}
     ]
+    sure = run.labels.filter(annotator="following", status="ok")
+    yes = [c if v == "yes" else 1 - c for v, c in sure.select("value", "confidence").iter_rows()]
+    found = run.estimates.filter(measure="answer_probability", annotator="following")
+    assert found["value"].to_list() == pytest.approx([sum(yes) / len(yes)])
     again = audit.run(tmp_path / "run")
     assert again.labels.equals(run.labels)
     measured = st.Audit.from_run(tmp_path / "run").measure(tmp_path / "run")

@@ -193,6 +193,13 @@ MEASURES: dict[str, Measure] = {
         scenario_ratios(x),
         pl.DataFrame(SHARES, schema=["scenario", "reference", "source", "year"], orient="row"),
     ),
+    "answer_probability": lambda x: measure.answer_probability(
+        x.with_columns(confidence=pl.when(pl.col("value") == "pink").then(0.9).otherwise(0.7)),
+        "product_colour",
+        value="pink",
+        other="grey",
+        by=SCOPE,
+    ),
     "average": lambda x: measure.average(
         measure.share(x, value="pink", attribute="product_colour", by=SCOPE)
     ),
@@ -528,6 +535,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
         set(MEASURES)
         - {"agreement", "average", "change", "default_rank", "delta", "injection_rate", "judge_correlation"}
         - {
+            "answer_probability",
             "class_agreement",
             "order_flip_rate",
             "ppi_difference",

@@ -212,4 +212,5 @@ def _made_up(setting: MeasureSetting) -> tuple[pl.DataFrame, pl.DataFrame]:
         orient="row",
     )
     labels = images.drop("status", "reason").join(attributes, how="cross")
-    return labels.with_columns(pl.lit(None, pl.String).alias("excluded")), images
+    told = {"confidence": pl.lit(None, pl.Float64), "excluded": pl.lit(None, pl.String)}
+    return labels.with_columns(**told), images

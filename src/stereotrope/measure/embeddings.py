@@ -16,6 +16,7 @@ from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reas
 from stereotrope.measure.units import Claim, prompt_codes, units_of
 from stereotrope.stats import (
     jackknife_interval,
+    mean_over_units,
     normal_quantile,
     vendi_left_out,
     vendi_score,
@@ -305,18 +306,12 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
     """
     rows = []
     for cell in _cells(embeddings, by, "prompt_alignment", "cosine", _NO_TEXT, _ALIGNMENT, level):
-        row, n = cell.shared, len(cell.units)
-        if not n:
+        row = cell.shared
+        if not len(cell.units):
             rows.append({**row, "undefined": _NO_TEXT if _NO_TEXT in row["excluded"] else _NO_PICTURE})
             continue
         cosines = cell.vectors["cosine"].cast(pl.Float64).to_numpy()
-        sums, sizes = (np.bincount(cell.units, weights) for weights in (cosines, np.ones(n)))
-        value = float(cosines.mean())
-        left = n - sizes
-        without = np.divide(sums.sum() - sums, left, out=np.full(len(left), np.nan), where=left > 0)
-        low, high = jackknife_interval(value, without, level=level)
-        if low == low:
-            low, high = max(low, -1.0), min(high, 1.0)
+        value, low, high = mean_over_units(cosines, cell.units, level=level, scale=(-1.0, 1.0))
         scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
         rows.append({**row, "value": value, "low": low, "high": high, **scope})
     return estimate_frame(rows, factors=("annotator", *by))

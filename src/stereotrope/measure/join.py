@@ -85,7 +85,8 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
         stand in it this is known from the labels alone: each attribute is asked of every image, and one that
         was never answered is not there.
 
-    Returns: ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``. ``value``
+    Returns: ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``, and
+    ``confidence`` where the labels have that column. ``value``
     is null wherever ``excluded`` has a reason: the label's status (``unclear``, ``refused``, ``invalid``),
     ``blank picture``, ``not labelled``, and for images without a picture ``refused by the generator`` or
     ``picture excluded``; of labels that follow from regions the filter that they fell to
@@ -113,10 +114,11 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
     made = to_polars(with_factors(prompts, images), what="images", needs=("status",))
     needs = ("subject_kind", "subject_id", "attribute", "value", "annotator", "status")
     said = to_polars(labels, needs=needs).filter(subject_kind="image").rename({"subject_id": "image_id"})
+    more = [name for name in ("confidence",) if name in said.columns]
     _check_known(said, made, "labels: subject {!r} is no image of this run; check subject_id")
     design = ("image_id", "prompt_id", "generator", *factors_of(to_polars(prompts, what="prompts").columns))
     asking = _expected(said, made.select(*design, picture="status"), asked).join(
-        said.select(*_LABEL, "value", "status", filtered=_filter(said)),
+        said.select(*_LABEL, "value", "status", *more, filtered=_filter(said)),
         on=_LABEL,
         how="left",
         maintain_order="left",
@@ -138,7 +140,7 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
     )
     value = pl.when(pl.col("excluded").is_null()).then("value")
     return asking.with_columns(excluded=reason).select(
-        *design, "attribute", value.alias("value"), "annotator", "excluded"
+        *design, "attribute", value.alias("value"), "annotator", *more, "excluded"
     )
 
 

@@ -46,7 +46,7 @@ from stereotrope.stats.intervals import (
     normal_quantile,
     wilson,
 )
-from stereotrope.stats.means import mean_interval, share_deviation
+from stereotrope.stats.means import mean_interval, mean_over_units, share_deviation
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import (
     benjamini_hochberg,
@@ -126,6 +126,7 @@ __all__ = [
     "krippendorff_alpha",
     "look_alpha",
     "mean_interval",
+    "mean_over_units",
     "mean_ranks",
     "newcombe",
     "normal_quantile",

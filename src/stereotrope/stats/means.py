@@ -6,6 +6,7 @@ from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.intervals import jackknife_interval
 
 _EQUAL = 1e-12
 """Distance that is rounding."""
@@ -39,6 +40,35 @@ def mean_interval(
         return mean, float(low), float(high)
     low, high = mean - reach, mean + reach
     return mean, low if least is None else max(low, least), high if greatest is None else min(high, greatest)
+
+
+def mean_over_units(
+    values: ArrayLike,
+    units: ArrayLike,
+    *,
+    level: float = 0.95,
+    scale: tuple[float | None, float | None] = (None, None),
+) -> tuple[float, float, float]:
+    r"""Mean over pictures that come in units, with Student's interval by the jackknife over units.
+
+    The mean counts each picture alike; each unit is left out once (:func:`jackknife_interval`), and the
+    interval is cut where the scale ends. Where every unit is one picture it is Student's of the mean.
+
+    values, units: Shape ``(n,)``, without NaN; unit of each as a number from 0 on.
+    Returns mean, low, high.
+    Undefined: The mean without a value is NaN; the interval is NaN below two units and where leaving out any
+        changes nothing.
+    """
+    scores, which = np.asarray(values, np.float64), np.asarray(units, np.int64)
+    if not scores.size:
+        return np.nan, np.nan, np.nan
+    sums, sizes = np.bincount(which, scores), np.bincount(which)
+    mean, left = float(scores.mean()), scores.size - sizes
+    without = np.divide(sums.sum() - sums, left, out=np.full(left.size, np.nan), where=left > 0)
+    low, high = jackknife_interval(mean, without, level=level)
+    least, greatest = scale
+    low = low if least is None else max(low, least)
+    return mean, low, high if greatest is None else min(high, greatest)
 
 
 def share_deviation(p: ArrayLike, n: ArrayLike) -> Floats:
