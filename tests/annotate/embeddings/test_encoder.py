@@ -7,9 +7,13 @@ import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
+from PIL import Image
+from tests.conftest import require
 
 from stereotrope import annotate
+from stereotrope.annotate.embeddings.vectors import pack
 from stereotrope.errors import ModelUnusable, UsageError
 
 
@@ -92,6 +96,38 @@ def test_a_siglip_model_encodes_too(tmp_path, tiny_clip):
     assert np.linalg.norm(encoder.encode_texts(["a red cup"])[0].vector) == pytest.approx(1.0)
     with pytest.raises(ModelUnusable, match="is a model of the kind 'siglip'; name a clip model"):
         made(tmp_path).setup()
+
+
+def test_a_dinov2_model_encodes_pictures_and_no_texts(tmp_path):
+    there = all(map(importlib.util.find_spec, ("torch", "transformers")))
+    require(there, "torch and transformers are not installed")
+    import torch
+    from transformers import BitImageProcessorPil, Dinov2Config, Dinov2Model
+
+    torch.manual_seed(1)
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    model = Dinov2Model(Dinov2Config(**shape, image_size=28, patch_size=14)).eval()
+    size = {"shortest_edge": 28}
+    processor = BitImageProcessorPil(size=size, crop_size={"height": 28, "width": 28})
+    model.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    one = annotate.create({"encoder": f"dinov2:{tmp_path}", "device": "cpu"})
+    assert one.parts == ()
+    pixels = [np.random.default_rng(i).integers(0, 255, (30, 44, 3), dtype=np.uint8) for i in range(3)]
+    for given, vector in zip(pixels, one.encode_pictures(pixels), strict=True):
+        prepared = processor(images=Image.fromarray(given), return_tensors="pt")["pixel_values"]
+        with torch.no_grad():
+            raw = model(pixel_values=prepared).last_hidden_state[0, 0].numpy()
+        assert vector == pytest.approx(raw / np.linalg.norm(raw), abs=1e-5)
+    images = pl.DataFrame({"image_id": ["a"], "sha256": ["0"], "status": ["ok"]})
+    prompts = pl.DataFrame({"prompt_id": ["p"], "text": ["a cup"]})
+    looked = {
+        one.key_of(annotate.Subject("image", "a", ({"image_id": "a", "sha256": "0"},))): {
+            "vector": pack(one.encode_pictures(pixels)[0])
+        }
+    }
+    assert one.embed(images, prompts, looked)["subject_kind"].to_list() == ["image"]
+    assert one.notes == []
 
 
 def test_weights_that_are_missing_are_told_and_not_made_up(tmp_path, tiny_clip):
@@ -188,7 +224,7 @@ def test_the_name_is_that_of_the_model_unless_given(tmp_path):
             "encoder must name a kind of encoder and a model, found 'clip'; write {encoder: clip:",
         ),
         ({"encoder": "clib:a/b"}, "no kind of encoder, found 'clib:a/b'; did you mean 'clip'"),
-        ({"encoder": "dino:a/b"}, "no kind of encoder, found 'dino:a/b'; known are clip and siglip"),
+        ({"encoder": "dino:a/b"}, "no kind of encoder, found 'dino:a/b'; did you mean 'dinov2'"),
         ({"encoder": "clip:a/b", "bach": 3}, "unknown key 'bach'; did you mean 'batch'"),
         ({"encoder": "clip:a/b", "batch": 0}, "batch must be at least 1, found 0"),
         ({"encoder": "clip:a/b", "batch": True}, "batch must be a whole number"),

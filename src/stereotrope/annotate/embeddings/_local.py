@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stereotrope.annotate._torch import NO_CODE, computing, device_of, loading, require_weights
-from stereotrope.annotate.embeddings.vectors import Pixels
+from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels
 from stereotrope.errors import ModelUnusable
 
-_MODELS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
+_MODELS = {"clip": "CLIPModel", "siglip": "SiglipModel", "dinov2": "Dinov2Model"}
 _PROCESSORS = {
     "clip": ("CLIPImageProcessorPil", "CLIPImageProcessor"),
     "siglip": ("SiglipImageProcessorPil", "SiglipImageProcessor"),
+    "dinov2": ("BitImageProcessorPil", "BitImageProcessor"),
 }
 """With Pillow, wherever it runs: torchvision resizes to slightly other pixels. Older versions have the second
 name only, for the same."""
@@ -33,6 +34,7 @@ def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> 
     Raises ModelUnusable: It is not there, is of another kind, lacks weights or words, needs code of its own,
         cannot encode a grey picture and a word, or the device is not there.
     """
+    reads_texts = kind not in PICTURES_ONLY
     written = f"{kind}:{model}"
     what = f"encoder {written!r}"
     device = device_of(device, what)
@@ -51,35 +53,42 @@ def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> 
         )
         there = next(each for each in _PROCESSORS[kind] if hasattr(transformers, each))
         processor = getattr(transformers, there).from_pretrained(where, **options)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options, **NO_CODE)
+        tokenizer = None
+        if reads_texts:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options, **NO_CODE)
     require_weights(told["missing_keys"], what, "vectors")
-    known, of = len(tokenizer), int(config.text_config.vocab_size)
+    if tokenizer is not None:
+        _require_words(len(tokenizer), int(config.text_config.vocab_size), what)
+    made = LocalModel(written, loaded.eval().to(device), processor, tokenizer, device)
+    made.pictures([np.full((8, 12, 3), 128, np.uint8)])
+    if reads_texts:
+        made.texts(["a"])
+    return made
+
+
+def _require_words(known: int, of: int, what: str) -> None:
     if known < _FEWEST * of:
         raise ModelUnusable(
             f"{what}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
             "texts would be chance; fetch the model again, with its tokenizer.json"
         )
-    made = LocalModel(written, loaded.eval().to(device), processor, tokenizer, device)
-    made.pictures([np.full((8, 12, 3), 128, np.uint8)])
-    made.texts(["a"])
-    return made
 
 
 class LocalModel:
-    """A CLIP or SigLIP model with what prepares pictures and texts for it."""
+    """A model with what prepares pictures and, where it reads them, texts for it."""
 
     def __init__(self, written: str, model: Any, processor: Any, tokenizer: Any, device: str) -> None:
         self._what = f"encoder {written!r}"
         self._model, self._processor, self._tokenizer, self._device = model, processor, tokenizer, device
-        self._most = int(model.config.text_config.max_position_embeddings)
+        self._most = int(model.config.text_config.max_position_embeddings) if tokenizer is not None else 0
 
     def pictures(self, pixels: Sequence[Pixels]) -> NDArray[np.float32]:
         """Vectors of pictures, shape (n, d)."""
         images = [Image.fromarray(one) for one in pixels]
         with computing(f"{self._what}: cannot encode pictures"), torch.inference_mode():
             prepared = self._processor(images=images, return_tensors="pt")
-            out = self._model.get_image_features(pixel_values=prepared["pixel_values"].to(self._device))
-            return _vectors(out)
+            look = self._model if self._tokenizer is None else self._model.get_image_features
+            return _vectors(look(pixel_values=prepared["pixel_values"].to(self._device)))
 
     def texts(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[int], int]:
         """Vectors of texts, their lengths in tokens, and the most that the model reads.

@@ -12,7 +12,15 @@ import polars as pl
 from pydantic import AfterValidator, Field
 
 from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.embeddings.vectors import Pixels, Vector, embeddings_rows, pack, unit_vector, unpack
+from stereotrope.annotate.embeddings.vectors import (
+    PICTURES_ONLY,
+    Pixels,
+    Vector,
+    embeddings_rows,
+    pack,
+    unit_vector,
+    unpack,
+)
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.local import (
     DECODING_THREADS,
@@ -33,7 +41,7 @@ from stereotrope.tables import fingerprint_of
 if TYPE_CHECKING:
     from stereotrope.annotate.embeddings._local import LocalModel
 
-ENCODER_KINDS = ("clip", "siglip")
+ENCODER_KINDS = ("clip", "siglip", *PICTURES_ONLY)
 """Families of encoders, the part of an entry before the colon."""
 
 BATCH = 16
@@ -53,9 +61,9 @@ class Encoded(NamedTuple):
 
 
 class Encoder(Annotator):
-    """A model that gives pictures and texts vectors of one space: CLIP or SigLIP, on this computer.
+    """A model that gives pictures vectors, and texts vectors of the same space, on this computer.
 
-    kind: ``clip`` or ``siglip``.
+    kind: ``clip`` or ``siglip``; ``dinov2`` has no vectors of texts.
     model: Name on the Hugging Face hub, or a folder that holds the model.
     name: Name in the ``encoder`` column.
     batch: Pictures encoded at once.
@@ -86,7 +94,8 @@ class Encoder(Annotator):
         self.batch, self.device, self.revision = batch, device, revision
         self.attributes: Attributes = {}
         self.notes: list[str] = []
-        self.parts = (_Texts(self),)
+        self.reads_texts = kind not in PICTURES_ONLY
+        self.parts = (_Texts(self),) if self.reads_texts else ()
         self._guard = threading.Lock()
         self._loaded: LocalModel | None = None
 
@@ -168,8 +177,9 @@ class Encoder(Annotator):
         """Return the vectors of pictures and prompts in the order of the tables; note what has none."""
         usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256")
         seen = [Subject("image", row["image_id"], (row,)) for row in usable.to_dicts()]
-        texts = prompts.select("prompt_id", "text").drop_nulls().iter_rows()
-        seen += [Subject("text", one, text=text) for one, text in texts]
+        if self.reads_texts:
+            texts = prompts.select("prompt_id", "text").drop_nulls().iter_rows()
+            seen += [Subject("text", one, text=text) for one, text in texts]
         asked = [(subject.kind, subject.id, outcomes.get(self.key_of(subject))) for subject in seen]
         self.notes = list(self._notes(prompts, asked))
         known = [(kind, one, found["vector"]) for kind, one, found in asked if found and "vector" in found]
@@ -189,7 +199,7 @@ class Encoder(Annotator):
                 f"{self.name}: {len(cut):,} of {len(texts):,} prompts are longer than the {cut[0]['most']} "
                 "tokens that the encoder reads; what comes after is not compared"
             )
-        if without := prompts["text"].null_count():
+        if self.reads_texts and (without := prompts["text"].null_count()):
             yield f"{self.name}: {without:,} of {prompts.height:,} prompts have no text to encode"
 
     def encode_pictures(self, pixels: Sequence[Pixels]) -> list[Vector | None]:
@@ -251,7 +261,7 @@ def _encoder(value: str) -> str:
     if not model:
         raise ValueError("must name a kind of encoder and a model")
     if kind not in ENCODER_KINDS:
-        known = f"known are {' and '.join(ENCODER_KINDS)}"
+        known = f"known are {', '.join(ENCODER_KINDS)}"
         raise ValueError(f"names no kind of encoder; {did_you_mean(kind, ENCODER_KINDS, otherwise=known)}")
     return f"{kind}:{model}"
 
@@ -268,7 +278,7 @@ class EncoderOptions(Options):
 
 @annotator(
     EncoderOptions,
-    summary="vectors of pictures and prompts, by CLIP or SigLIP on this computer",
+    summary="vectors of pictures and prompts, by CLIP, SigLIP or DINOv2 on this computer",
     example="{encoder: clip:openai/clip-vit-base-patch32}",
 )
 def encoder(options: EncoderOptions, context: Context) -> Encoder:

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.tables import EMBEDDINGS, polars_types
 
+PICTURES_ONLY = ("dinov2",)
+"""Kinds of encoders that have no vectors of texts."""
 Pixels = NDArray[np.uint8]
 """Upright RGB, shape (height, width, 3)."""
 Vector = NDArray[np.float32]
