@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+# Several workers share the processors; threads of their own would take turns. Polars reads it when imported.
+for _threads in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
 ROOT = Path(__file__).resolve().parents[1]
 WRITING: Any = import_module("stereotrope.report.write")
 WRITE_FIGURES = WRITING.write_figures
