@@ -132,6 +132,13 @@ def test_the_sign_test_sums_the_smaller_tail_twice() -> None:
             assert sign_test(k, n) == pytest.approx(min(1.0, 2 * tail))
 
 
+def test_the_sign_test_takes_another_probability_than_one_half() -> None:
+    for k in range(9):
+        known = scipy_stats.binom(8, 0.7)
+        tails = [known.cdf(k), known.sf(k - 1)]
+        assert sign_test(k, 8, 0.7) == pytest.approx(min(1.0, 2 * min(tails)), abs=1e-12)
+
+
 def test_the_sign_test_of_nothing_is_undefined_and_of_impossible_counts_refused() -> None:
     assert math.isnan(sign_test(0, 0))
     with pytest.raises(UsageError, match=r"k must lie between 0 and n, found 3 of 2"):

@@ -125,6 +125,23 @@ def test_the_floor_is_what_simulated_pictures_read_and_is_not_one_half(ratios) -
     assert row["floor"] > 0.53
 
 
+def test_pictures_with_the_shares_of_the_reference_are_not_called_amplified(ratios) -> None:
+    rng = np.random.default_rng(4)
+    shares = rng.beta(1, 6, 150) / 2
+    found = []
+    for _ in range(120):
+        seen = (rng.binomial(10, shares) / 10).tolist()
+        row = part(
+            measure.amplification(ratios(seen, n=10), known(shares.tolist())),
+            "amplified_share",
+            "female: minority",
+        )
+        found.append((row["p_value"], sps.binomtest(row["numerator"], row["denominator"]).pvalue))
+    ours, against_half = (np.mean(np.array(each) <= 0.05) for each in zip(*found, strict=True))
+    assert ours <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 120)
+    assert against_half > 0.3
+
+
 def test_values_that_are_counted_need_a_reference_of_their_own(ratios) -> None:
     both = pl.concat([ratios([0.25]), ratios([0.75], category="male")])
     with pytest.raises(TableError, match="does not say whether its shares are of 'female' or 'male'"):
