@@ -210,6 +210,11 @@ MEASURES: dict[str, Measure] = {
     "cbs": lambda x: measure.cbs(captioned(x), "gender", **PEOPLE),
     "class_agreement": lambda x: measure.class_agreement(x, reference(x), by=("attribute", "generator")),
     "clip_proxy": lambda x: measure.clip_proxy(captioned(x), GARDEN, **CAPTIONS),
+    "cluster_ratio": lambda x: measure.cluster_ratio(
+        scenario_ratios(x),
+        pl.DataFrame({"scenario": [row[0] for row in SHARES], "cluster": ["a", "a", "b", "b", "b", "c"]}),
+        kept=0.2,
+    ),
     "contextual_diversity": lambda x: measure.contextual_diversity(
         captioned(x), "gender", keywords=("stones", "rain"), text=GARDEN, **PEOPLE
     ),
@@ -242,6 +247,7 @@ MEASURES: dict[str, Measure] = {
     "injection_rate": lambda x: measure.injection_rate(
         x, reference(x), claims(x), by=("attribute", "generator")
     ),
+    "mean_ratio": lambda x: measure.mean_ratio(scenario_ratios(x), kept=0.2),
     "model_agreement": lambda x: measure.model_agreement(scenario_ratios(x), kept=0.0),
     "model_deviation": lambda x: measure.model_deviation(scenario_ratios(x), kept=0.2),
     "nonanswer_rate": partial(measure.nonanswer_rate, by=("attribute", "generator")),
@@ -263,6 +269,7 @@ MEASURES: dict[str, Measure] = {
         measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "group"
     ),
     "prompt_alignment": lambda x: measure.prompt_alignment(encoded(x), by=SCOPE),
+    "ratio_change": lambda x: measure.ratio_change(scenario_ratios(x), kept=0.2),
     "ratio_entropy": lambda x: measure.ratio_entropy(
         ratios_by(x, SCOPE),
         "object",
@@ -294,7 +301,7 @@ BY_DOCUMENTS = {"clip_proxy", "contextual_diversity", "vendi"}
 
 
 def key_columns(found: pl.DataFrame) -> list[str]:
-    named = ("generator", "object", "dimension", "phrasing", "annotator", "group", "scenario")
+    named = ("generator", "object", "dimension", "phrasing", "annotator", "group", "scenario", "cluster")
     factors = [c for c in named if c in found.columns]
     return ["measure", "definition", *factors, "contrast", "reference", "attribute", "category"]
 
@@ -451,7 +458,8 @@ def of_pictures(found: pl.DataFrame, reference: bool) -> pl.DataFrame:
 
 COUNT_OTHERS = {
     **dict.fromkeys(("model_agreement", "model_deviation", "variation_effect"), "scenarios"),
-    **dict.fromkeys(("amplification", "dominated"), "scenarios"),
+    **dict.fromkeys(("amplification", "cluster_ratio", "dominated", "mean_ratio"), "scenarios"),
+    "ratio_change": "scenarios",
     "average": "levels",
     "change": "pairs",
     "default_rank": "levels",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import mean_interval, share_deviation
+from stereotrope.stats import mean_interval, share_deviation, shuffled_difference
 
 
 @given(some.floats(0, 1), some.integers(1, 60))
@@ -35,3 +35,19 @@ def test_means_stay_within_their_scale() -> None:
     assert np.isnan(mean_interval([], scale=(0.0, 1.0))).all()
     assert np.isnan(mean_interval([0.3])[1:]).all()
     assert np.isnan(mean_interval([0.3, 0.3])[1:]).all()
+
+
+@given(some.lists(some.tuples(*[some.integers(0, 12)] * 4), min_size=1, max_size=4))
+def test_shuffled_differences_are_those_of_the_hypergeometric_distribution(tables) -> None:
+    table = np.array([(k, k + more, j, j + further) for k, more, j, further in tables])
+    found = np.stack(shuffled_difference(*table.T)).T
+    for (k, n, j, m), (mean, variance) in zip(table.tolist(), found.tolist(), strict=True):
+        if not n or not m:
+            assert np.isnan([mean, variance]).all()
+            continue
+        ways = {x: comb(n, x) * comb(m, k + j - x) for x in range(max(0, k + j - m), min(n, k + j) + 1)}
+        apart = {x: abs(x / n - (k + j - x) / m) for x in ways}
+        expected = sum(ways[x] * apart[x] for x in ways) / sum(ways.values())
+        square = sum(ways[x] * apart[x] ** 2 for x in ways) / sum(ways.values())
+        assert mean == pytest.approx(expected, abs=1e-12)
+        assert variance == pytest.approx(square - expected**2, abs=1e-12)

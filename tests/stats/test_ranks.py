@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import mean_ranks, rank_agreement
+from stereotrope.stats import clustered_ranks, mean_ranks, rank_agreement
 
 
 def test_ranks_go_by_the_mean_and_ties_share() -> None:
@@ -145,3 +145,70 @@ def test_scores_that_differ_by_rounding_are_tied() -> None:
     assert mean_ranks(table)[0].tolist() == [2.0, 2.0, 2.0]
     near = np.array([[0.3, 0.1 + 0.2, 0.4], [0.3, 0.3, 0.4]])
     assert rank_agreement(near, n_permutations=9)[0] == pytest.approx(1.0)
+
+
+def drawn_clusters(rng, means, spread, sizes):
+    """Shares of members, and their clusters, from beta distributions of unlike spread."""
+    n = rng.integers(*sizes, means.size, endpoint=True)
+    spreads = np.clip(spread * np.exp(0.6 * rng.normal(size=means.size)), 0.005, 0.9)
+    code = np.repeat(np.arange(means.size), n)
+    a = (1 / spreads - 1)[code]
+    return rng.beta(a * means[code], a * (1 - means[code])), code
+
+
+def test_ranks_of_clusters_by_plain_loops() -> None:
+    rng = np.random.default_rng(5)
+    x, code = drawn_clusters(rng, np.array([0.9, 0.1, 0.5, 0.12, 0.85]), 0.03, (1, 6))
+    rank, low, high = clustered_ranks(x, code)
+    groups = [x[code == c] for c in range(5)]
+    n, mean = ([f(g) for g in groups] for f in (len, np.mean))
+    s2 = [np.var(g, ddof=1) if len(g) > 1 else 0.0 for g in groups]
+    phi = sum((k - 1) * v for k, v in zip(n, s2, strict=True)) / sum(
+        (k - 1) * (m * (1 - m) + v / k) for k, v, m in zip(n, s2, mean, strict=True)
+    )
+    pooled = [
+        phi * (k * m + 0.5) / (k + 1) * (1 - (k * m + 0.5) / (k + 1)) for k, m in zip(n, mean, strict=True)
+    ]
+    error = [max(u, (2 * u + (k - 1) * v) / (k + 1)) / k for u, k, v in zip(pooled, n, s2, strict=True)]
+    tail = scipy_stats.norm.sf(scipy_stats.studentized_range.ppf(0.95, 5, 1e9) / np.sqrt(2))
+    above = np.zeros((5, 5), bool)
+    for c, d in product(range(5), repeat=2):
+        both = error[c] + error[d]
+        freedom = both**2 / (error[c] ** 2 / (n[c] + 1) + error[d] ** 2 / (n[d] + 1))
+        above[c, d] = mean[c] - mean[d] > scipy_stats.t.isf(tail, freedom) * np.sqrt(both)
+    assert rank.tolist() == scipy_stats.rankdata(-np.array(mean)).tolist()
+    assert low.tolist() == (1 + above.sum(axis=0)).tolist()
+    assert high.tolist() == (5 - above.sum(axis=1)).tolist()
+
+
+@pytest.mark.parametrize("k", [5, 40])
+@pytest.mark.parametrize("spread", [0.05, 0.2])
+def test_clusters_alike_are_told_apart_seldom(k: int, spread: float) -> None:
+    rng = np.random.default_rng(6)
+    for middle in (0.05, 0.4):
+        told = 0
+        for _ in range(200):
+            _, low, high = clustered_ranks(*drawn_clusters(rng, np.full(k, middle), spread, (1, 12)))
+            told += bool((low > 1).any() or (high < k).any())
+        assert told / 200 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_clusters_that_differ_clearly_are_told_apart_and_ranks_are_held_together() -> None:
+    rng = np.random.default_rng(7)
+    held = 0
+    for _ in range(100):
+        means = rng.beta(0.6, 0.9, 20).clip(0.01, 0.99)
+        rank, low, high = clustered_ranks(*drawn_clusters(rng, means, 0.05, (3, 12)))
+        true = scipy_stats.rankdata(-means)
+        held += bool(((low <= true) & (true <= high)).all())
+        assert ((low <= rank) & (rank <= high)).all()
+    assert held >= 95
+    assert (high - low).mean() < 12
+
+
+def test_ranks_of_clusters_without_spread_have_no_interval() -> None:
+    for x, code in (([0.1, 0.5], [0, 1]), ([0.1, 0.1, 0.5, 0.5], [0, 0, 1, 1]), ([0.2, 0.4], [0, 0])):
+        rank, low, high = clustered_ranks(x, code)
+        assert rank.size == max(code) + 1
+        assert np.isnan(low).all()
+        assert np.isnan(high).all()

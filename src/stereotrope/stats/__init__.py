@@ -46,7 +46,7 @@ from stereotrope.stats.intervals import (
     normal_quantile,
     wilson,
 )
-from stereotrope.stats.means import mean_interval, mean_over_units, share_deviation
+from stereotrope.stats.means import mean_interval, mean_over_units, share_deviation, shuffled_difference
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import (
     benjamini_hochberg,
@@ -69,7 +69,7 @@ from stereotrope.stats.polygon import (
 from stereotrope.stats.power import shift_power, smallest_shift
 from stereotrope.stats.prediction_powered import PoweredShare, prediction_powered_share
 from stereotrope.stats.rank_correlation import spearman_interval, spearman_p
-from stereotrope.stats.ranks import mean_ranks, rank_agreement
+from stereotrope.stats.ranks import clustered_ranks, mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
 from stereotrope.stats.spending import look_alpha
@@ -99,6 +99,7 @@ __all__ = [
     "cluster_bootstrap_mean",
     "cluster_flip_test",
     "cluster_permutation_test",
+    "clustered_ranks",
     "cohen_kappa",
     "corrected_shares",
     "effective_counts",
@@ -149,6 +150,7 @@ __all__ = [
     "share_deviation",
     "shared_correlation",
     "shift_power",
+    "shuffled_difference",
     "shuffled_js",
     "sign_test",
     "signed_rank",

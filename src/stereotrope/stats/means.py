@@ -97,3 +97,32 @@ def share_deviation(p: ArrayLike, n: ArrayLike) -> Floats:
         + special.xlogy(m, q) + special.xlog1py(number - m + 1, -q)
     )  # fmt: skip
     return np.where(inside, 2 * m / number * np.exp(log_term), 0.0)
+
+
+def shuffled_difference(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> tuple[Floats, Floats]:
+    r"""Mean and variance of :math:`|p_1 - p_2|` where the pictures of two sides are shuffled between them.
+
+    Of :math:`K = k_1 + k_2` successes :math:`X` fall on the first side, hypergeometric:
+    :math:`E = Σ_x P(X = x)\,|x/n_1 - (K - x)/n_2|`: what sides with equal shares read on average.
+
+    k1, n1, k2, n2: Successes and trials of both sides, whole numbers, shape ``(m,)``.
+    Returns mean, variance: Shape ``(m,)``; NaN where a side has no trial.
+    """
+    counts = np.stack([np.asarray(x, np.float64) for x in (k1, n1, k2, n2)])
+    mean, variance = (np.full(counts.shape[1], np.nan) for _ in range(2))
+    tried = np.flatnonzero((counts[1] > 0) & (counts[3] > 0))
+    if not tried.size:
+        return mean, variance
+    k, n, j, m = counts[:, tried]
+    both = k + j
+    low = np.maximum(0, both - m)
+    lengths = (np.minimum(both, n) - low + 1).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    x = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)
+    n_x, m_x, both_x = (np.repeat(side, lengths) for side in (n, m, both))
+    log_ways = -sum(special.gammaln(y + 1) for y in (x, n_x - x, both_x - x, m_x - both_x + x))
+    odds = np.exp(log_ways - np.repeat(np.maximum.reduceat(log_ways, starts), lengths))
+    apart = np.abs(x / n_x - (both_x - x) / m_x)
+    total, first, second = (np.add.reduceat(odds * y, starts) for y in (1.0, apart, apart**2))
+    mean[tried], variance[tried] = first / total, np.maximum(second / total - (first / total) ** 2, 0.0)
+    return mean, variance

@@ -1,10 +1,11 @@
 """Rankings of groups over things: which ranks are certain, and how far rankings agree."""
 
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import optimize, special
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats, mid_ranks
@@ -79,6 +80,61 @@ def _certain(differences: Floats, signs: Floats, alpha: float) -> NDArray[np.boo
             break
         sure |= more
     return sure
+
+
+def clustered_ranks(
+    values: ArrayLike, cluster: ArrayLike, *, level: float = 0.95
+) -> tuple[Floats, Floats, Floats]:
+    r"""Rank clusters by the mean share of their members, with simultaneous intervals of all ranks.
+
+    Two clusters differ where :math:`|\bar x_c - \bar x_d|` exceeds :math:`t\sqrt{v_c/n_c + v_d/n_d}`: the
+    tail beyond :math:`t`, with Satterthwaite's degrees of freedom, is that of a normal variable beyond
+    :math:`q/\sqrt2`, :math:`q` the quantile of the range of as many normal variables (Tukey and Kramer). What
+    varies within a cluster is learned from all: :math:`u_c = φ\tilde x_c(1-\tilde x_c)` with
+    :math:`φ = Σ(n_c-1)s_c^2 / Σ(n_c-1)(\bar x_c(1-\bar x_c) + s_c^2/n_c)` and
+    :math:`\tilde x_c = (n_c\bar x_c + \frac12)/(n_c + 1)`; :math:`v_c` is the larger of it and of
+    :math:`(2u_c + (n_c-1)s_c^2)/(n_c+1)`, on :math:`n_c + 1` degrees of freedom.
+
+    values, cluster: A share in [0, 1] and a cluster, numbered from 0, of each member, shapes ``(m,)``.
+    Returns rank, low, high: Shape ``(clusters,)``. Rank 1 has the greatest mean; ties share their mean rank.
+    Undefined: NaN intervals with fewer than two clusters, and where no cluster has members that differ.
+    Source: Tukey (1953) and Kramer (1956), Biometrics 12; Smyth (2004), Stat. Appl. Genet. Mol. Biol. 3
+        (variances that borrow); Klein, Wright and Wieczorek (2020), JRSS C 69 (ranks of all at once).
+    """
+    x, code = np.asarray(values, np.float64), np.asarray(cluster, np.int64)
+    n = np.bincount(code).astype(np.float64)
+    mean = np.bincount(code, x) / n
+    ranks = mid_ranks(-np.round(mean, 12))
+    none = np.full(n.size, np.nan)
+    squares = np.bincount(code, (x - mean[code]) ** 2)
+    if n.size < 2 or float(squares.sum()) <= _EQUAL:
+        return ranks, none, none.copy()
+    own = squares / np.maximum(n - 1, 1)
+    spread = float(squares.sum()) / float(((n - 1) * (mean * (1 - mean) + own / n)).sum())
+    middle = (n * mean + 0.5) / (n + 1)
+    pooled = spread * middle * (1 - middle)
+    freedom = n + 1
+    error = np.maximum(pooled, (2 * pooled + squares) / freedom) / n
+    both = error[:, None] + error
+    of_both = both**2 / (error[:, None] ** 2 / freedom[:, None] + error**2 / freedom)
+    reach = -special.stdtrit(of_both, special.ndtr(-_range_quantile(n.size, level) / np.sqrt(2))) * np.sqrt(
+        both
+    )
+    greater = mean[:, None] - mean > reach
+    return ranks, 1.0 + greater.sum(axis=0), n.size - greater.sum(axis=1, dtype=np.float64)
+
+
+@lru_cache(maxsize=256)
+def _range_quantile(k: int, level: float) -> float:
+    """Quantile of the range of ``k`` independent standard normal variables."""
+    z = np.linspace(-8.5, 8.5, 1701)
+    density = k * np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
+    below = special.ndtr(z)
+
+    def beyond(q: float) -> float:
+        return float((density * (below - special.ndtr(z - q)) ** (k - 1)).sum()) - level
+
+    return float(optimize.brentq(beyond, 0.0, 17.0))
 
 
 def rank_agreement(

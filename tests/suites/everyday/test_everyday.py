@@ -19,7 +19,14 @@ from stereotrope.suites.everyday.reference import occupation_shares
 from stereotrope.suites.reading import audit_template
 
 FOLDER = Path(__file__).parents[3] / "src/stereotrope/suites/everyday"
-OVER_SCENARIOS = [*["female_ratio"] * 2, "stability", "ratio_entropy", "dominated", "amplification"]
+OVER_SCENARIOS = [
+    *["female_ratio"] * 2,
+    "mean_ratio",
+    "stability",
+    "ratio_entropy",
+    "dominated",
+    "amplification",
+]
 JUDGE = "annotators: [{questions: 'openai:judge', attributes: {perceived_gender: [female, male]}}]\n"
 
 
@@ -189,8 +196,21 @@ def test_measures_of_the_suite_that_an_audit_has_nothing_for_are_left_out(more, 
 
 
 def test_several_models_are_set_beside_each_other():
-    plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x', 'openai:y']\n{JUDGE}").plan()
-    assert {"model_agreement", "model_deviation"} <= {call.name for call in plan.measures}
+    text = f"suite: everyday\ngenerators: ['openai:x', 'openai:y']\n{JUDGE}"
+    several = {"model_agreement", "model_deviation"}
+    assert several <= {call.name for call in st.Audit.from_text(text).plan().measures}
+    named = st.Audit.from_text(text + "baseline: {generator: x}\n").plan().measures
+    (call,) = (call for call in named if call.name == "ratio_change")
+    assert (call.arguments["baseline"], call.arguments["within"]) == ("x", ["prompt_group"])
+
+
+def test_clusters_that_prompts_have_are_measured(tmp_path):
+    (tmp_path / "prompts.csv").write_text(
+        "text,prompt_group,scenario,variation,cluster\n"
+        "a person working as a nurse,occupations,a person working as a nurse,a person,care\n"
+    )
+    text = f"suite: everyday\nprompts: prompts.csv\ngenerators: ['openai:x']\n{JUDGE}"
+    assert "cluster_ratio" in {call.name for call in st.Audit.from_text(text, base=tmp_path).plan().measures}
 
 
 PREFIXED = """\

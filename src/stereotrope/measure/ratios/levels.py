@@ -128,7 +128,7 @@ def _correlation(
     table: LevelTable, pair: tuple[int, int], asked: Sequence[int], level: float
 ) -> dict[str, Any]:
     """What a row says of two levels, on the scenarios that all levels that are asked for kept."""
-    shares = table.kept_by(asked)
+    shares = table.shares_at(asked)
     n = len(shares)
     row = {"n": n, "excluded": {"not kept by each": len(table.shares) - n}}
     if n < _FEWEST:
@@ -287,7 +287,7 @@ def _deviations(name: str, estimates: Any, read: dict[str, Any], level: float, p
     for table in tables:
         shared = {**_shared(name, table, place, level), "contrast": among}
         counting = [at for at, some in enumerate(table.some) if some]
-        shares = table.kept_by(counting)
+        shares = table.shares_at(counting)
         away = shares - shares.sum(axis=1, keepdims=True) / max(1, len(counting))
         for at, level_name in enumerate(table.names):
             counts = at in counting

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
@@ -75,23 +76,29 @@ class LevelTable:
     """Shares of scenarios at each level of a factor, in one combination of the other factors.
 
     levels: The combination, with ``attribute``, ``category`` and ``definition``.
-    names: Levels of the factor, sorted.
-    shares: Shape ``(scenarios, levels)``, NaN where a scenario does not count at a level.
+    names, scenarios: Levels of the factor, and scenarios, sorted.
+    shares, n: Shape ``(scenarios, levels)``: the share, NaN where a scenario does not count at a level, and
+        the pictures that it is of.
     """
 
     levels: dict[str, Any]
     names: list[str]
+    scenarios: pl.Series
     shares: Floats
+    n: Floats
 
     @property
     def some(self) -> list[bool]:
         """Of each level, whether any scenario counts there."""
         return [not np.isnan(column).all() for column in self.shares.T]
 
-    def kept_by(self, columns: Sequence[int]) -> Floats:
+    def kept_by(self, columns: ArrayLike) -> NDArray[np.int64]:
+        """The scenarios that count at all of these levels."""
+        return np.flatnonzero(~np.isnan(self.shares[:, np.asarray(columns, np.int64)]).any(axis=1))
+
+    def shares_at(self, columns: ArrayLike) -> Floats:
         """The shares at some levels, of the scenarios that count at all of them."""
-        chosen = self.shares[:, list(columns)]
-        return np.asarray(chosen[~np.isnan(chosen).any(axis=1)])
+        return np.asarray(self.shares[self.kept_by(columns)][:, np.asarray(columns, np.int64)])
 
 
 def read_ratios(
@@ -168,8 +175,12 @@ def level_tables(
         for key, part in frame.group_by(keys, maintain_order=True):
             names = part[among].unique().sort().to_list()
             # In the order of their names, so that no order of rows decides how sums are rounded.
-            table = part.pivot(on=among, index=over, values="value").sort(over).select(names)
-            shares = table.cast(pl.Float64).fill_null(np.nan).to_numpy()
-            yield LevelTable(dict(zip(keys, key, strict=True)), names, shares)
+            wide = part.pivot(on=among, index=over, values=["value", "n"]).sort(over)
+            shares, n = (
+                wide.select(pl.col(f"{column}_{name}").cast(pl.Float64) for name in names).fill_null(np.nan)
+                for column in ("value", "n")
+            )
+            levels = dict(zip(keys, key, strict=True))
+            yield LevelTable(levels, names, wide[over], shares.to_numpy(), n.to_numpy())
 
     return inside, parts()

@@ -1,4 +1,4 @@
-"""What fewer pictures would have shown, and how uneven ratios are."""
+"""Ratios on average, what fewer pictures would have shown of them, and how uneven they are."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -15,6 +15,68 @@ from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import mean_interval, normal_quantile, share_deviation
 from stereotrope.stats.arrays import Floats
+
+
+@register(
+    suite="everyday",
+    bounds=(0.0, 1.0),
+    direction="0.5: both equally often; every scenario counts the same",
+    source="everyday gender, section 4; Student 1908",
+    needs="estimates",
+    on="female_ratio",
+)
+def mean_ratio(
+    estimates: Any,
+    over: str = "scenario",
+    *,
+    within: Sequence[str] = ("generator",),
+    kept: float = 0.5,
+    level: float = 0.95,
+) -> pl.DataFrame:
+    r"""How often scenarios show a value on average, whatever their numbers of pictures.
+
+    Formula
+    -------
+    :math:`\frac1m Σ_p R(p)` over the ``m`` scenarios.
+
+    Parameters
+    ----------
+    estimates, over, within, kept, level
+        As for :func:`stereotrope.measure.stability`.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates; ``value`` in [0, 1], ``n`` the scenarios. The interval (t, on the logit scale) says how the
+        mean would vary with other scenarios like these.
+
+    Undefined
+    ---------
+    ``no scenario has a share``. The interval is null with one scenario, or where all are equal.
+
+    Notes
+    -----
+    A share of all pictures of a group of prompts takes each prompt for a unit of its own, the wordings of one
+    scenario too, which are alike: this is over scenarios. It covered as :func:`stereotrope.measure.average`.
+    Half of the scenarios at 0 and half at 1 average to one half: see
+    :func:`stereotrope.measure.dominated`.
+
+    References
+    ----------
+    “Large-scale gender analysis”, section 4; Student (1908), Biometrika 6.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ratios = pl.DataFrame({
+    ...     "measure": "female_ratio", "definition": "everyday", "generator": "m", "attribute": "gender",
+    ...     "scenario": ["cooking", "driving"], "value": [0.5, 0.25], "n": [200, 120],
+    ... })
+    >>> mean_ratio(ratios)["value"].to_list()
+    [0.375]
+    """
+    read = scenarios_of(estimates, over=over, within=within, kept=kept, reader="mean_ratio")
+    return _means("mean_ratio", read, {None: lambda p: p}, level=level, scale=(0.0, 1.0), place="section 4")
 
 
 @register(
