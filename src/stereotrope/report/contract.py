@@ -26,8 +26,8 @@ from stereotrope.report.panels import Figure
 from stereotrope.report.series import Series, series_in
 
 KINDS = (
-    "card", "cases", "distribution", "figures", "findings", "gallery", "lexicon", "methods", "missing",
-    "note", "pictures", "profile", "regions", "sheets", "table", "text",
+    "card", "cases", "distribution", "figures", "findings", "gallery", "lexicon", "lines", "methods",
+    "missing", "note", "pictures", "profile", "regions", "sheets", "table", "text",
 )  # fmt: skip
 """Forms that a block can have: those of ``templates/blocks.html.j2``."""
 SCORES = 40
@@ -40,8 +40,9 @@ class Block:
 
     kind: Its form. For any section: ``text`` and ``note`` (``content``: paragraphs), ``table`` (a
         :class:`~stereotrope.report.datatable.Table`), ``pictures`` (what
-        :meth:`~stereotrope.report.exhibits.Exhibits.groups` gives), ``figures``. Others serve sections of
-        ours. Every text is escaped where it is shown.
+        :meth:`~stereotrope.report.exhibits.Exhibits.groups` gives), ``figures``, ``lines``
+        (:class:`~stereotrope.report.arrangement.Disclosure`, whose figures stand in ``figures`` too). Others
+        serve sections of ours. Every text is escaped where it is shown.
     content: What its form shows.
     figures: Charts of it: drawn in the page and written as files.
     drawings: Vega-Lite charts by name that are written as files only: the page shows the same in another

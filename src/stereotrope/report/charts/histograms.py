@@ -1,0 +1,115 @@
+"""Small histograms below each other on one axis."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stereotrope.report.charts.drawing import (
+    TIP,
+    chart_frame,
+    chart_text,
+    chart_texts,
+    layer,
+    narrow,
+    nominal,
+    wrapped_text,
+)
+
+_ROW = 62
+"""Units of one histogram: its texts above its bars."""
+_TOP, _FOOT = 0.3, 0.88
+"""Where the highest bar ends and where all begin, in parts of a row."""
+_SIGNS_OF_TITLE = 36
+_LABELS = (84, 130)
+"""Units of the names at the left: on a narrow page, elsewhere."""
+_SIDES = {"low": "var(--group-2)", "middle": "var(--group-other)", "high": "var(--group-1)"}
+
+
+def histograms(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    lines: Sequence[str],
+    domain: tuple[float, float],
+    middle: float,
+    ticks: Sequence[float],
+    unit: str,
+) -> dict[str, Any]:
+    """A histogram a line, all on one axis, with a mark where its mean is and a text at each end of it.
+
+    rows: Of ``line``, the place of a line: bins with ``start, end, height`` (in [0, 1]), ``side`` (low,
+        middle or high, which has its colour) and ``tip``; a mean with ``mean`` and ``tip``; and ``left,
+        right``, on a narrow page ``short_left, short_right``.
+    lines: Names of the lines.
+    domain, ticks, unit: Ends, lines and title of the axis.
+    middle: Where its heavier line is.
+    """
+    names = [chart_text(name, 40) for name in lines]
+    x = {
+        "type": "quantitative",
+        "scale": {"domain": list(domain), "nice": False},
+        "axis": {
+            "title": wrapped_text(unit, _SIGNS_OF_TITLE).split("\n") if unit else None,
+            "titleAnchor": "start",
+            "values": list(ticks),
+            "format": "~g",
+            "labelExpr": "replace(datum.label, '-', '−')",
+            "gridColor": {
+                "condition": {"test": f"datum.value === {middle!r}", "value": "var(--ink)"},
+                "value": "var(--rule)",
+            },
+            "gridDash": {"condition": {"test": f"datum.value === {middle!r}", "value": [3, 3]}, "value": []},
+        },
+    }
+    y = {
+        "type": "quantitative",
+        "scale": {"domain": [0, len(names)], "nice": False, "reverse": True},
+        "axis": {
+            "title": None,
+            "grid": False,
+            "values": [i + 0.65 for i in range(len(names))],
+            "labelExpr": f"{json.dumps(names, ensure_ascii=False)}[floor(datum.value)]",
+            "labelLimit": {"expr": narrow(*_LABELS)},
+            "labelOverlap": False,
+        },
+    }
+    return {**chart_frame(chart_texts(rows, 300), _ROW * len(names)), "layer": _layers(x, y)}
+
+
+def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Foot, bars, mean and the texts at both ends."""
+    along = {"x": {"field": "start", **x}, "x2": {"field": "end"}, "y": {"field": "top", **y}}
+    colour = {"domain": list(_SIDES), "range": list(_SIDES.values())}
+    bars = layer(
+        {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 1},
+        {
+            **along,
+            "y2": {"field": "foot"},
+            "color": nominal("side", [*_SIDES], scale=colour, legend=None),
+            **TIP,
+        },
+        "isValid(datum.height)",
+        top=f"datum.line + {_FOOT} - {_FOOT - _TOP} * datum.height",
+        foot=f"datum.line + {_FOOT}",
+    )
+    foot = layer(
+        {"type": "rule", "stroke": "var(--quiet)", "strokeWidth": 0.75, "aria": False},
+        {"y": {"field": "foot", **y}},
+        "isValid(datum.right) || isValid(datum.mean)",
+        foot=f"datum.line + {_FOOT}",
+    )
+    mark = {"type": "point", "shape": "triangle-up", "size": 58, "filled": True, "opacity": 1}
+    mean = layer(
+        {**mark, "color": "var(--ink)", "yOffset": 5},
+        {"x": {"field": "mean", **x}, "y": {"field": "foot", **y}, **TIP},
+        "isValid(datum.mean)",
+        foot=f"datum.line + {_FOOT}",
+    )
+    return [bars, foot, mean, _text("left", y), _text("right", y)]
+
+
+def _text(side: str, y: Mapping[str, Any]) -> dict[str, Any]:
+    at = 0 if side == "left" else {"expr": "width"}
+    mark = {"type": "text", "align": side, "baseline": "middle", "aria": False, "fontSize": 11.5}
+    encoding = {"x": {"value": at}, "y": {"field": "place", **y}, "text": {"field": "said"}}
+    said = narrow(f"datum.short_{side}", f"datum.{side}")
+    return layer(mark, encoding, f"isValid(datum.{side})", said=said, place="datum.line + 0.15")

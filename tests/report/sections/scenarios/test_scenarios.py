@@ -1,0 +1,260 @@
+"""The section of ratios over scenarios: what it says, where, and that it says it once."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.report.made_up import FakeRun
+from tests.report.sections.scenarios.made_up_scenarios import (
+    FACTORS,
+    MODELS,
+    derived,
+    make_scenarios,
+    ratio_row,
+    ratio_rows,
+)
+from tests.report.test_injection import MARK, TEXTS, Tags
+
+from stereotrope import report
+from stereotrope.measure.tidy import estimate_frame
+from stereotrope.report.material import Material
+from stereotrope.report.sections.scenarios.ratios import Ratios
+from stereotrope.report.sections.scenarios.spread import Binned, sentences, spread_figure
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> FakeRun:
+    return make_scenarios(tmp_path_factory.mktemp("scenarios"))
+
+
+@pytest.fixture(scope="module")
+def page(run: FakeRun) -> str:
+    return report.write(run, figures=False).read_text(encoding="utf-8")
+
+
+def section(page: str) -> str:
+    return page.partition('<section id="scenarios"')[2].partition("</section>")[0]
+
+
+def shown(run: FakeRun, out: Path) -> str:
+    return section(report.write(run, out=out, figures=False).read_text(encoding="utf-8"))
+
+
+def charts(page: str) -> dict[str, Any]:
+    told = re.search(r'<script type="application/json" id="charts">(.*?)</script>', page, re.DOTALL)
+    assert told is not None
+    return dict(json.loads(told[1])["charts"])
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [
+        ([0.0, 0.05, 0.1, 1.0], [3, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        ([0.3, 0.31, 0.69, 0.7], [0, 0, 1, 1, 0, 0, 1, 1, 0, 0]),
+        ([0.5, 0.5, 0.5], [0, 0, 0, 0, 1.5, 1.5, 0, 0, 0, 0]),
+        ([], [0] * 10),
+    ],
+)
+def test_what_lies_on_an_edge_counts_to_the_bin_farther_out(values: list[float], counts: list[float]) -> None:
+    assert Binned.of(pl.Series(values, dtype=pl.Float64), 0.0, 1.0, 10).counts == counts
+
+
+def test_bars_beyond_the_thresholds_hold_as_many_scenarios_as_are_dominated(run: FakeRun) -> None:
+    material = Material(run)
+    (ratios,) = Ratios.of(material)
+    for cell in ratios.cells:
+        counts = Binned.of(cell.shown["value"], 0.0, 1.0, 10).counts
+        stored = {
+            ratios.part_of(r): r["numerator"]
+            for r in ratios.stored("dominated").iter_rows(named=True)
+            if (r["generator"], r["prompt_group"]) == (cell.model, cell.group)
+        }
+        assert (sum(counts[:3]), sum(counts[7:])) == (stored["at most 0.3"], stored["at least 0.7"])
+
+
+def test_a_group_is_a_panel_and_a_model_a_line(run: FakeRun) -> None:
+    (ratios,) = Ratios.of(Material(run))
+    figure = spread_figure(ratios)
+    assert [panel.title for panel in figure.panels] == ["activities", "occupations"]
+    for panel in figure.panels:
+        axis = panel.spec["layer"][0]["encoding"]["y"]["axis"]["labelExpr"]
+        assert json.loads(axis.partition("]")[0] + "]") == list(MODELS)
+    heights = [r["height"] for panel in figure.panels for r in panel.spec["data"]["values"] if "height" in r]
+    assert max(heights) == 1
+    assert figure.table.total == len(MODELS) * 2
+
+
+def test_the_alternative_text_says_the_mean_and_both_counts(run: FakeRun) -> None:
+    (ratios,) = Ratios.of(Material(run))
+    alt = spread_figure(ratios).panels[0].alt
+    assert "model-a: mean 0.50 of 9 scenarios, 3 (2 for certain) at most 0.3" in alt
+
+
+def test_a_sentence_a_model_adds_up_its_groups(run: FakeRun) -> None:
+    (ratios,) = Ratios.of(Material(run))
+    told = sentences(ratios)
+    assert [line.partition(":")[0] for line in told] == list(MODELS)
+    assert "of 18 scenarios at least 0.7 of the pictures are labelled female" in told[0]
+    assert told[0].endswith("None left out.")
+
+
+def test_a_single_group_is_told_with_its_interval(tmp_path: Path) -> None:
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"])
+    (line,) = report.headline(run)["sections"][0]["sentences"]
+    assert re.search(r"a share of 0\.\d\d \[0\.\d\d, 0\.\d\d\]", line)
+
+
+def test_the_headline_has_a_row_a_model_and_group_with_intervals(run: FakeRun) -> None:
+    told = next(s for s in report.headline(run)["sections"] if s["id"] == "scenarios")
+    (table,) = told["tables"]
+    assert len(table["rows"]) == 6
+    assert table["columns"][:2] == ["model", "group"]
+    assert all("[" in text for text in table["rows"][0][2:6])
+
+
+def test_scenarios_of_too_few_labels_are_not_drawn_but_counted(tmp_path: Path) -> None:
+    of = {"generator": "m", "prompt_group": "activities"}
+    rows = [
+        ratio_row({**of, "scenario": "scenario 0 (activities)"}, 10),
+        ratio_row({**of, "scenario": "scenario 1 (activities)"}, 2, 4, left=36),
+        ratio_row({**of, "scenario": "scenario 2 (activities)"}, None, left=40),
+    ]
+    told = shown(make_scenarios(tmp_path, models=["m"], groups=["activities"], rows=rows), tmp_path / "out")
+    reasons = "no ratio (1); a definite label of less than 50% of the pictures (1)"
+    assert f"2 of 3 ratios are not drawn: {reasons}" in told
+    assert "2 scenarios left out (1 a definite label of less than 50% of the pictures and 1 no share)" in told
+
+
+def test_counts_of_other_scenarios_than_the_bars_are_told(tmp_path: Path) -> None:
+    from stereotrope import measure
+
+    of = {"generator": "m", "prompt_group": "activities"}
+    rows = [ratio_row({**of, "scenario": f"scenario {i} (activities)"}, 2, 4, left=36 * i) for i in (0, 1)]
+    ratios = estimate_frame(rows, factors=list(FACTORS))
+    counted = measure.dominated(ratios, within=["generator", "prompt_group"], kept=0.0)
+    estimates = pl.concat([ratios, counted], how="diagonal")
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], estimates=estimates)
+    assert "of other scenarios than the bars in 1 line" in shown(run, tmp_path / "out")
+
+
+def test_every_line_waits_once_and_nothing_is_drawn_twice(page: str) -> None:
+    told = section(page)
+    summaries = re.findall(r'<details class="further"><summary>(.*?)</summary>', told)
+    assert summaries == [
+        "Beside the reference: which majorities grow",
+        "Agreement between models",
+        "Which model shows it more often than the others",
+        "How even the ratios are",
+        "How many pictures a ratio needs",
+        "What the wording of the subject does",
+        "Scenarios at both ends",
+    ]
+    elsewhere = re.findall(r'id="(figure-[^"]+)"', page.replace(told, ""))
+    assert elsewhere == []
+
+
+def test_a_measure_with_rows_that_are_not_shown_here_is_drawn_elsewhere_too(tmp_path: Path) -> None:
+    from stereotrope import measure
+
+    ratios = estimate_frame(ratio_rows(MODELS, ["activities"], ["a", "b", "c"]), factors=list(FACTORS))
+    varied = ratios.filter(pl.col("variation").is_not_null())
+    other = measure.ratio_entropy(varied, within=["generator", "prompt_group", "variation"])
+    run = make_scenarios(
+        tmp_path, groups=["activities"], estimates=pl.concat([derived(ratios), other], how="diagonal")
+    )
+    page = report.write(run, figures=False).read_text(encoding="utf-8")
+    assert 'id="figure-ratio_entropy' in page.replace(section(page), "")
+
+
+def test_amplified_and_reduced_scenarios_stand_in_a_table_with_their_test(page: str) -> None:
+    told = section(page)
+    head = re.search(r"<tr>(?:(?!</tr>).)*>reduced<(?:(?!</tr>).)*</tr>", told)
+    assert head is not None
+    columns = re.findall(r"<th[^>]*>([^<]*)</th>", head[0])
+    assert columns[2:6] == ["female in the reference", "amplified", "reduced", "share amplified [interval]"]
+    assert columns[-4:] == ["p", "q", "n", "left out"]
+
+
+def test_charts_hold_bins_not_scenarios(tmp_path: Path) -> None:
+    many = [f"s{i}" for i in range(300)]
+    ratios = estimate_frame(
+        [r for r in ratio_rows(MODELS, ["activities"], many) if "variation" not in r], factors=list(FACTORS)
+    )
+    run = make_scenarios(tmp_path, groups=["activities"], scenarios=many, estimates=derived(ratios))
+    page = report.write(run, figures=False).read_text(encoding="utf-8")
+    mine = {name: c["values"] for name, c in charts(page).items() if name.startswith("chart-scenarios")}
+    assert max(map(len, mine.values())) <= 3 * 23
+    assert "The first 40 of 900 rows; all are in the file tables/female_ratio.csv." in section(page)
+
+
+def test_the_files_hold_every_bin(run: FakeRun, page: str) -> None:
+    bins = pl.read_parquet(run.path / "report" / "tables" / "scenario_histograms.parquet")
+    assert bins.height == len(MODELS) * 2 * 10
+    assert bins["scenarios"].sum() == len(MODELS) * 2 * 9
+
+
+@pytest.mark.parametrize("scenarios", [["only"], ["a", "b"]])
+def test_one_model_one_group_and_few_scenarios_are_enough(tmp_path: Path, scenarios: list[str]) -> None:
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], scenarios=scenarios)
+    told = shown(run, tmp_path / "out")
+    assert 'id="chart-scenarios-1"' in told
+    assert "Agreement between models" in told
+
+
+def test_ratios_without_groups_are_one_panel(tmp_path: Path) -> None:
+    rows = [ratio_row({"generator": "m", "scenario": f"scenario {i} (activities)"}, 4 * i) for i in range(9)]
+    ratios = estimate_frame(rows, factors=["generator", "scenario"])
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], estimates=ratios)
+    (found,) = Ratios.of(Material(run))
+    assert found.groups == []
+    assert [p.title for p in spread_figure(found).panels] == [""]
+
+
+def test_where_nothing_is_defined_it_says_so(tmp_path: Path) -> None:
+    of = {"generator": "m", "prompt_group": "activities"}
+    rows = [ratio_row({**of, "scenario": f"scenario {i} (activities)"}, None, left=40) for i in range(3)]
+    told = shown(make_scenarios(tmp_path, models=["m"], groups=["activities"], rows=rows), tmp_path / "out")
+    assert "No scenario has a ratio that could be drawn." in told
+    assert 'class="chart"' not in told
+
+
+def test_a_run_without_scenarios_has_no_such_section(objects_run: FakeRun, objects_report: Path) -> None:
+    assert section(objects_report.read_text(encoding="utf-8")) == ""
+    assert not [s for s in report.headline(objects_run)["sections"] if s["id"] == "scenarios"]
+
+
+def test_ratios_of_two_annotators_are_two_figures(tmp_path: Path) -> None:
+    rows = [
+        {**r, "annotator": who}
+        for who in ("judge", "people")
+        for r in ratio_rows(["m"], ["activities"], "ab")
+    ]
+    ratios = estimate_frame(rows, factors=[*FACTORS, "annotator"])
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], scenarios="ab", estimates=ratios)
+    told = shown(run, tmp_path / "out")
+    assert "(everyday, gender, judge)" in told
+    assert "(everyday, gender, people)" in told
+
+
+@pytest.mark.parametrize("kind", sorted(set(TEXTS) - {"long"}))
+def test_names_of_others_stay_text(tmp_path: Path, kind: str) -> None:
+    text = TEXTS[kind]
+    run = make_scenarios(
+        tmp_path, models=[text, "m"], groups=[text], scenarios=[f"{text}{i}" for i in range(4)]
+    )
+    page = report.write(run, figures=kind in ("vega", "variable")).read_text(encoding="utf-8")
+    told = Tags(section(page))
+    assert told.scripts == told.images == 0
+    assert not [a for a in told.attributes if a.startswith("on") or MARK in a]
+    charts(page)
+
+
+def test_the_section_makes_no_promise(page: str) -> None:
+    told = section(page).lower()
+    assert "perceived presentation as labelled by an annotator" in told
+    assert not re.search(r"\b(fair|unbiased|debiased|compliant)\b", told)
