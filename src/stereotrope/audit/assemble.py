@@ -89,6 +89,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
         **({"sections": sections} if sections else {}),
         "baseline": dict(plan.baseline),
         "factors": plan.factors,
+        **({"factor_files": list(map(dict, plan.factor_files))} if plan.factor_files else {}),
         "dimensions": plan.dimensions,
         "counts": _counts(plan, images, labels),
         "folded": folded[:MOST_LISTED],

@@ -20,6 +20,7 @@ from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
+from stereotrope.audit.preparing import make_files
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
@@ -95,6 +96,25 @@ class Audit:
         """
         return make_plan(self.spec, self.source, max_cost=max_cost, stored=stored)
 
+    def design(
+        self,
+        *,
+        watcher: Watcher | None = None,
+        stop: threading.Event | None = None,
+        max_cost: float | None = None,
+    ) -> list[str]:
+        """Make the files under ``factors`` that can be made, or put in what they lack; say what was done.
+
+        What stands in a file stays. Models are asked once: what they say is kept beside the audit file.
+
+        max_cost: US dollars that these calls may cost, earlier ones for this audit file included.
+
+        Raises AuditFileError: Something the file asks for does not exist, cannot work here, or does not fit.
+        Raises BudgetError: ``max_cost`` is spent, and something is missing; no file is changed.
+        Raises IncompleteError: A model did not say all; no file is changed.
+        """
+        return make_files(self.spec, self.source, watcher=watcher, stop=stop, max_cost=max_cost)
+
     def run(
         self,
         folder: Path | str,
@@ -160,7 +180,7 @@ class Audit:
         drawn_by = run.images["generator"].unique(maintain_order=True).to_list()
         try:
             with packages_told(folder):
-                plan = self.plan(stored=StoredRun(run.prompts, drawn_by))
+                plan = self.plan(stored=StoredRun(_own_prompts(run), drawn_by))
         except (AuditFileError, InputError, UsageError) as error:
             where = (
                 f"What the audit reads is looked for relative to {self.source.base.resolve()} (audit_base in "
@@ -201,6 +221,12 @@ def _draw_and_look(
         if not affords_more(plan, reserve_of(plan, into.path, into.ledger), missing):
             return images, missing
         watcher.say("The labels cost less than was kept back for them: drawing goes on with the rest.")
+
+
+def _own_prompts(run: Run) -> pl.DataFrame:
+    """The prompts without what files gave them, which are read again."""
+    given = [name for one in run.info.get("factor_files", ()) for name in one["factors"]]
+    return run.prompts.drop(given, strict=False)
 
 
 def _refuse_unchecked(plan: Plan, run: Run) -> None:

@@ -9,6 +9,8 @@ import polars as pl
 from stereotrope import design
 from stereotrope.annotate import Annotator
 from stereotrope.audit.file import AuditSpec
+from stereotrope.clients import Account
+from stereotrope.design.factors import FactorFile, Joined, factor_file, join_factors
 from stereotrope.design.prompts import own_prompts
 from stereotrope.design.scenarios import is_scenarios, scenario_prompts
 from stereotrope.errors import InputError, UsageError
@@ -32,7 +34,7 @@ _NAMING = ("name_from", "prompt", "negative", "seed", "file", "status", "reason"
 """Keys of a generator's entry that name a column each."""
 
 
-def _designed(
+def designed_by(
     spec: AuditSpec, suite: Mapping[str, Any], source: Source, notes: list[str]
 ) -> pl.DataFrame | None:
     """The prompts of the audit file, else of its suite; None where generators bring their own.
@@ -73,6 +75,31 @@ def _designed(
         written = spec.prompts is not None
         key = "prompts" if written else _key_of(str(error)) if things else "suite"
         raise source.error(f"{key}: {error}", key) from None
+
+
+def factor_files(spec: AuditSpec, source: Source, account: Account) -> list[FactorFile]:
+    """The files under ``factors``.
+
+    Raises AuditFileError: An entry cannot be used.
+    """
+    made = []
+    for index, item in enumerate(spec.factors or ()):
+        try:
+            made.append(factor_file(item, relative_to=source.base, account=account))
+        except (UsageError, InputError) as error:
+            raise source.error(str(error), "factors", index) from None
+    return made
+
+
+def further_factors(spec: AuditSpec, prompts: pl.DataFrame, source: Source, account: Account) -> Joined:
+    """Give the prompts the factors of the files under ``factors``.
+
+    Raises AuditFileError: A file cannot be used; the message names its line too.
+    """
+    try:
+        return join_factors(prompts, factor_files(spec, source, account))
+    except (UsageError, InputError) as error:
+        raise source.error(f"factors: {error}", "factors") from None
 
 
 def _key_of(message: str) -> str:
@@ -150,7 +177,7 @@ def requests_of(
         is asked for, or far too much.
     """
     notes: list[str] = []
-    designed = _designed(spec, suite, source, notes)
+    designed = designed_by(spec, suite, source, notes)
     prompts: list[pl.DataFrame] = [] if designed is None else [designed]
     requests = [NO_REQUESTS]
     for index, (generator, prefix) in enumerate(zip(generators, prefixes, strict=True)):

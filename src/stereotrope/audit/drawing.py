@@ -39,7 +39,7 @@ def generate_images(
         asked = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
         items = [(request.image_id, request) for request in image_requests(asked)]
         tasks.append(task_of(generator, GENERATE, items, commit=partial(_store, into)))
-    return carry_out(tasks, into, watcher, stop)
+    return carry_out(tasks, into.ledger, watcher, stop)
 
 
 def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -> None:

@@ -41,6 +41,11 @@ class AuditSpec(DesignSpec):
     baseline: dict[str, Text] | None = Field(
         None, description="factor: level compared with; {generator: NAME}: the model of `delta`"
     )
+    factors: list[Item] | None = Field(
+        None,
+        description="files that give the prompts further factors: {clusters: clusters.csv}, or a CSV file of "
+        "your own",
+    )
     seed: int = Field(0, ge=0, lt=2**31, description="of the pictures, the shuffles and the resamples")
     generators: list[Item] = Field(min_length=1, description="the models under audit")
     permutations: int = Field(10_000, ge=99, le=10_000_000, description="shuffles of a permutation test")

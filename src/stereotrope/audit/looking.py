@@ -72,7 +72,7 @@ def look(
         here = [task for task in tasks if task.job.stage.kind == "threads"]
         for together in (*([task] for task in here), [task for task in tasks if task not in here]):
             group = [task for task in together if task.job.items and task.by not in ended]
-            lacking = carry_out(group, into, watcher, stop)
+            lacking = carry_out(group, into.ledger, watcher, stop)
             ended |= {task.by for task in group if any(m.halted and m.name == task.name for m in lacking)}
             missing += lacking
         for one in wave:

@@ -10,7 +10,13 @@ import polars as pl
 
 from stereotrope import annotate, generate
 from stereotrope.annotate import Annotator
-from stereotrope.audit.designing import NO_REQUESTS, baselines_of, requests_of, tell_design
+from stereotrope.audit.designing import (
+    NO_REQUESTS,
+    baselines_of,
+    further_factors,
+    requests_of,
+    tell_design,
+)
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
@@ -76,6 +82,8 @@ class Plan:
     """Annotators whose labels of some pictures are taken for right."""
     check: ReadingCheck | None = None
     """What the run says of its instruments, where that is what it is for."""
+    factor_files: tuple[Mapping[str, Any], ...] = ()
+    """Files that gave the prompts further factors: ``file``, ``factors`` and ``sha256`` of each."""
 
     def __repr__(self) -> str:
         return (
@@ -138,22 +146,20 @@ def make_plan(
 
     Raises AuditFileError: Something asked for does not exist or does not fit together.
     """
-    suite = _suite(spec, source)
+    suite = suite_of(spec, source)
     account, count = Account(max_cost), _count(spec, suite)
     generators: tuple[generate.Generator, ...] = ()
     requests = NO_REQUESTS
     notes: tuple[str, ...] = ()
     if stored is None:
-        make = partial(generate.create, relative_to=source.base, account=account)
-        entries = [dict(item) if isinstance(item, Mapping) else item for item in spec.generators]
-        prefixes = [_prefix(entry, source, index) for index, entry in enumerate(entries)]
-        generators = _created(make, entries, source, "generators")
-        _refuse_same_pictures(generators, prefixes, source)
+        generators, prefixes = generators_of(spec, source, account)
         prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
         names: Sequence[str] = requests["generator"].unique(maintain_order=True).to_list()
     else:
         prompts, names = stored
+    joined = further_factors(spec, prompts, source, account)
+    prompts, notes = joined.prompts, (*notes, *joined.notes)
     annotators, checked, references = _annotators(spec, suite, source, account)
     tell_design(annotators, spec.generators, prompts, source.base)
     _require_said(annotators, requests, source)
@@ -195,7 +201,20 @@ def make_plan(
         checks=_checks(annotators, checked, source),
         references=_references(annotators, references, source),
         notes=notes,
+        factor_files=joined.files,
     )
+
+
+def generators_of(
+    spec: AuditSpec, source: Source, account: Account
+) -> tuple[tuple[generate.Generator, ...], list[str]]:
+    """The models under audit, and the words that each is sent before every prompt."""
+    make = partial(generate.create, relative_to=source.base, account=account)
+    entries = [dict(item) if isinstance(item, Mapping) else item for item in spec.generators]
+    prefixes = [_prefix(entry, source, index) for index, entry in enumerate(entries)]
+    made = _created(make, entries, source, "generators")
+    _refuse_same_pictures(made, prefixes, source)
+    return made, prefixes
 
 
 def _annotators(
@@ -254,7 +273,8 @@ def _count(spec: AuditSpec, suite: Mapping[str, Any]) -> int:
     return int(suite.get("images_per_prompt", spec.images_per_prompt))
 
 
-def _suite(spec: AuditSpec, source: Source) -> dict[str, Any]:
+def suite_of(spec: AuditSpec, source: Source) -> dict[str, Any]:
+    """What the suite of an audit says; nothing where it names none."""
     try:
         return load_suite(spec.suite) if spec.suite is not None else {}
     except UsageError as error:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from stereotrope.annotate import Annotator, Picture
+from stereotrope.annotate import Picture
 from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureUnavailable
-from stereotrope.generate import Generator
-from stereotrope.run import Job, RunFolder, Stage, engine
+from stereotrope.run import Job, Ledger, RunFolder, Stage, engine
 from stereotrope.run.engine import Commit, OnFailure, Pair
 
 GENERATE = "generate"
@@ -86,7 +85,7 @@ class Task:
 
 
 def task_of(
-    who: Generator | Annotator,
+    who: Any,
     verb: str,
     items: Sequence[Pair],
     *,
@@ -94,7 +93,7 @@ def task_of(
     commit: Commit,
     on_failure: OnFailure | None = None,
 ) -> Task:
-    """Return what a generator or annotator does with items, itself or by workers that ``make`` makes."""
+    """Return what a generator, annotator or other instrument does with items, or workers of ``make``."""
     stage = Stage(
         verb,
         make or (lambda: who),
@@ -114,7 +113,7 @@ def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
 
 
 def carry_out(
-    tasks: Sequence[Task], into: RunFolder, watcher: Watcher, stop: threading.Event | None
+    tasks: Sequence[Task], ledger: Ledger, watcher: Watcher, stop: threading.Event | None
 ) -> list[Missing]:
     """Do what is missing of some stages, side by side; say what could not be done."""
     alone = len(tasks) == 1 and tasks[0].verb == GENERATE
@@ -122,14 +121,14 @@ def carry_out(
     jobs = []
     for name, task in zip(names, tasks, strict=True):
         keys = [key for key, _ in task.job.items]
-        watcher.stage(name, len(keys), len(keys) - len(into.ledger.missing(task.verb, keys)))
+        watcher.stage(name, len(keys), len(keys) - len(ledger.missing(task.verb, keys)))
         jobs.append(replace(task.job, progress=partial(_advance, watcher, name)))
     if not jobs:
         return []
-    summaries = engine.run(jobs, ledger=into.ledger, stop=stop)
+    summaries = engine.run(jobs, ledger=ledger, stop=stop)
     missing = []
     for task, summary in zip(tasks, summaries, strict=True):
-        left = into.ledger.missing(task.verb, [key for key, _ in task.job.items])
+        left = ledger.missing(task.verb, [key for key, _ in task.job.items])
         if not left:
             continue
         why = summary.halted or next(iter(summary.failed.values()))

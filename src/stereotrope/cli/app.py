@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stereotrope.cli.designing import design_audit
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, settings
@@ -107,6 +108,9 @@ def init(
     from stereotrope.suites.reading import audit_template
 
     typer.echo(audit_template(suite), nl=False)
+
+
+app.command("design", rich_help_panel="Start here")(design_audit)
 
 
 @app.command("run", rich_help_panel="Start here")

@@ -15,6 +15,8 @@ from stereotrope.report.numbers import count, dollars
 from stereotrope.terminal import console, print_line, print_rows, safe
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from stereotrope.audit import Plan
     from stereotrope.audit.outstanding import Work
     from stereotrope.clients import Expectation
@@ -41,22 +43,15 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
         *_prompts(plan, whole=settings.verbose),
     ):
         print_line(safe(line), out)
-    columns = ["step", "with", "in all", "done", "to do", "calls"]
-    print_rows("", columns, [*map(_steps, work)], out, named=2)
-    asking = [(row, row.expected) for row in work if row.expected is not None]
+    asking = print_work(work, out)
     calling = [(row, expected) for row, expected in asking if expected.calls]
-    if asking:
-        out.print()
-        columns = ["step", "with", "tokens in", "tokens out", "price", "time"]
-        asked = [[row.verb, row.name, *_takes(expected)] for row, expected in asking]
-        print_rows("What the calls take", columns, asked, out, named=2)
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     lines = (
         lost_work(plan, folder, work),
         *_regions(plan, work),
         _found(work),
-        _price(asking),
+        price_told(asking),
         f"Spent in this run folder before: {dollars(spent)}" if spent else "",
         _cap(plan, asking, folder, spent, max_cost),
         _time(plan, calling),
@@ -67,6 +62,19 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     for line in (*lines, *plan.notes, *plan.key_remarks):
         if line:
             print_line(safe(line), out)
+
+
+def print_work(work: Sequence[Work], out: Console) -> Asking:
+    """Print what is to be done, and what the calls to models take; return the steps that make such calls."""
+    columns = ["step", "with", "in all", "done", "to do", "calls"]
+    print_rows("", columns, [*map(_steps, work)], out, named=2)
+    asking = [(row, row.expected) for row in work if row.expected is not None]
+    if asking:
+        out.print()
+        columns = ["step", "with", "tokens in", "tokens out", "price", "time"]
+        asked = [[row.verb, row.name, *_takes(expected)] for row, expected in asking]
+        print_rows("What the calls take", columns, asked, out, named=2)
+    return asking
 
 
 def _prompts(plan: Plan, *, whole: bool) -> list[str]:
@@ -133,7 +141,8 @@ def _takes(expected: Expectation) -> list[str]:
     ]
 
 
-def _price(asking: Asking) -> str:
+def price_told(asking: Asking) -> str:
+    """What the calls of a plan may cost."""
     if not asking:
         return "Price: $0. Every generator and annotator of this audit works on this computer."
     if not any(expected.calls for _, expected in asking):

@@ -18,6 +18,9 @@ _WORDS: Mapping[str, Any] = shipped("design", "phrases.yaml")
 _CONSONANT, _VOWEL = (re.compile(_WORDS[f"sounds_like_a_{kind}"]) for kind in ("consonant", "vowel"))
 _PREPOSITION = {place: word for word, places in _WORDS["places"].items() for place in places}
 _MARKS = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)
+_OF_GRAMMAR = ("prepositions", "determiners", "joints", "pronouns")
+STOP_WORDS = frozenset(word for kind in _OF_GRAMMAR for word in _WORDS[kind])
+"""Prepositions, articles, pronouns and the like, which say little of what a phrase is about."""
 
 
 def activity(phrase: str) -> str:
@@ -163,14 +166,14 @@ _AGENT = re.compile(
 def _names_people(part: str) -> bool:
     """Whether the last word is a plural of those who do something."""
     last = (part.partition(" of ")[0].split() or [""])[-1]
-    single = _singular(last)
+    single = singular(last)
     return single != last and _AGENT.search(single) is not None
 
 
 def _singular_of(part: str) -> str:
     before, of, behind = part.partition(" of ")
     *rest, last = before.split() or [before]
-    return " ".join([*rest, _singular(last)]) + of + behind
+    return " ".join([*rest, singular(last)]) + of + behind
 
 
 def _lowered(word: str) -> str:
@@ -239,11 +242,12 @@ def is_plural(word: str) -> bool:
     """
     if word in _WORDS["plural_nouns"]:
         return True
-    return word not in _WORDS["singular_nouns"] and _singular(word) != word
+    return word not in _WORDS["singular_nouns"] and singular(word) != word
 
 
 @cache
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
+    """Return a noun in the singular; other words as they are."""
     front, plain, back = _split(word)
     if not plain or plain.lower() in _WORDS["singular_nouns"] or plain.lower().endswith(("ss", "'s")):
         return word

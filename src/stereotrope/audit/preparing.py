@@ -1,0 +1,180 @@
+"""Making the files that prompts take their further factors from: ``stereotrope design``.
+
+What models are asked for it is kept beside the audit file, in a ledger of its own, and asked once.
+"""
+
+import csv
+import io
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from stereotrope.audit.designing import designed_by, factor_files, requests_of
+from stereotrope.audit.file import AuditSpec
+from stereotrope.audit.outstanding import Work
+from stereotrope.audit.plan import generators_of, suite_of
+from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
+from stereotrope.clients import Account
+from stereotrope.design.factors import FactorFile, MadeFile, kept_rows
+from stereotrope.errors import BudgetError, IncompleteError, InputError, UsageError
+from stereotrope.inputs.yaml import Source
+from stereotrope.run import Ledger, write_atomic
+
+ANSWERS = ".answers.db"
+"""Ending of the ledger beside an audit file."""
+
+
+class _Unasked(Exception):
+    """What comes next depends on answers that a plan does not ask for."""
+
+
+class _Asking:
+    """Has instruments asked, and keeps what they say in the ledger beside the audit file."""
+
+    def __init__(
+        self, file: Path, account: Account, watcher: Watcher, stop: threading.Event, stack: ExitStack
+    ) -> None:
+        self._file, self._account, self._stack = file, account, stack
+        self._watcher, self._stop = watcher, stop
+        self._ledger: Ledger | None = None
+
+    def __call__(
+        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, int]] = ()
+    ) -> Mapping[str, Mapping[str, Any]]:
+        if self._ledger is None:
+            self._ledger = self._stack.enter_context(closing(Ledger(self._file)))
+            self._account.attach(self._ledger)
+            self._stack.callback(self._account.attach, None)
+            self._account.stop, self._account.say = self._stop, self._watcher.say
+        task = task_of(
+            instrument,
+            instrument.stage,
+            list(items.items()),
+            commit=lambda key, item, result: instrument.payload(result),
+        )
+        missing = carry_out([task], self._ledger, self._watcher, self._stop)
+        if missing:
+            over = any(one.budget for one in missing)
+            then_do = "with a higher --max-cost goes on from here" if over else "tries again"
+            told = f"{said_of(missing)}. What was answered is kept; the same command {then_do}"
+            raise BudgetError(told) if over else IncompleteError(told)
+        kept = self._ledger.get_all(instrument.stage)
+        return {key: kept[key] for key in items}
+
+
+class _Planning:
+    """Counts what would be asked, and gives what is there."""
+
+    def __init__(self, file: Path, stack: ExitStack) -> None:
+        self.work: list[Work] = []
+        self._ledger = stack.enter_context(closing(Ledger(file, readonly=True))) if file.is_file() else None
+
+    def __call__(
+        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, int]] = ()
+    ) -> Mapping[str, Mapping[str, Any]]:
+        kept = {} if self._ledger is None else self._ledger.get_all(instrument.stage)
+        left = sum(key not in kept for key in items)
+        self._add(instrument, len(items), len(items) - left)
+        if left:
+            for later, most in then:
+                self._add(later, most, 0)
+            raise _Unasked
+        return {key: kept[key] for key in items}
+
+    def _add(self, instrument: Any, total: int, done: int) -> None:
+        expected = instrument.expect(total - done)
+        self.work.append(Work(instrument.stage, instrument.name, total, done, expected))
+
+
+def make_files(
+    spec: AuditSpec,
+    source: Source,
+    *,
+    watcher: Watcher | None = None,
+    stop: threading.Event | None = None,
+    max_cost: float | None = None,
+) -> list[str]:
+    """Make the files of an audit that can be made, or put into them what they lack; say what was done.
+
+    Raises AuditFileError: Something the file asks for does not exist, cannot work here, or does not fit.
+    Raises BudgetError, IncompleteError: Models did not say all; what they said is kept, no file is changed.
+    """
+    account = Account(max_cost)
+    with ExitStack() as stack:
+        ask = _Asking(answers_of(source), account, watcher or Silent(), stop or threading.Event(), stack)
+        notes: list[str] = []
+        for index, one, prompts in _makers(spec, source, account):
+            made = _made(one, prompts, ask, source, index)
+            if made.rows is not None:
+                write_atomic(one.path, _as_csv(made.rows))
+            notes += made.notes
+    return notes
+
+
+def planned_work(spec: AuditSpec, source: Source) -> list[Work]:
+    """Say what :func:`make_files` would ask of models; asks nothing, and changes no file.
+
+    Where the number of questions depends on answers that are still to come, it is the most there may be.
+
+    Raises AuditFileError: As :func:`make_files`.
+    """
+    with ExitStack() as stack:
+        planning = _Planning(answers_of(source), stack)
+        for index, one, prompts in _makers(spec, source, Account()):
+            try:
+                _made(one, prompts, planning, source, index)
+            except _Unasked:
+                continue
+        return planning.work
+
+
+def answers_of(source: Source) -> Path:
+    """The ledger beside an audit file."""
+    name = Path(source.name).name
+    return source.base / f"{name.removesuffix('.yaml').removesuffix('.yml')}{ANSWERS}"
+
+
+def _makers(
+    spec: AuditSpec, source: Source, account: Account
+) -> Iterator[tuple[int, FactorFile, pl.DataFrame]]:
+    """Files that can be made, with the prompts that they are of."""
+    files = factor_files(spec, source, account)
+    if not any(one.can_make for one in files):
+        raise source.error(
+            "factors: there is no file to make; add, for example, `factors: [{clusters: clusters.csv}]`",
+            "factors",
+        )
+    prompts = _prompts(spec, source, account)
+    for index, one in enumerate(files):
+        if one.can_make:
+            yield index, one, prompts
+
+
+def _prompts(spec: AuditSpec, source: Source, account: Account) -> pl.DataFrame:
+    """The prompts of an audit without further factors: those of its generators where it names none."""
+    suite = suite_of(spec, source)
+    designed = designed_by(spec, suite, source, [])
+    if designed is not None:
+        return designed
+    generators, prefixes = generators_of(spec, source, account)
+    return requests_of(spec, suite, generators, 1, source, prefixes)[0]
+
+
+def _made(one: FactorFile, prompts: pl.DataFrame, ask: Any, source: Source, index: int) -> MadeFile:
+    try:
+        return one.make(prompts, kept_rows(one.path, one.written), ask)
+    except (UsageError, InputError) as error:
+        raise source.error(str(error), "factors", index) from None
+
+
+def _as_csv(rows: pl.DataFrame) -> bytes:
+    """A table as CSV that a spreadsheet reads and writes again."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(rows.columns)
+    writer.writerows([["" if cell is None else cell for cell in row] for row in rows.rows()])
+    return out.getvalue().encode("utf-8")

@@ -1,0 +1,42 @@
+"""UMAP and HDBSCAN: the module that imports umap-learn and scikit-learn, when prompts are clustered."""
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import HDBSCAN
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it says that TensorFlow, which nothing here needs, is not installed
+    import umap
+
+DIMENSIONS = 16
+MIN_SIZE = MIN_SAMPLES = 3
+"""Of UMAP, and of HDBSCAN (arXiv:2503.23398, appendix C.3)."""
+FEWEST = DIMENSIONS + 2
+"""Texts from which UMAP has room for its dimensions; fewer are clustered by their vectors as they are."""
+
+
+def clusters_of(vectors: NDArray[np.float32], seed: int) -> NDArray[np.int64]:
+    """Number of each vector's cluster, -1 where it is noise; the same on one machine for one seed."""
+    if len(vectors) < MIN_SIZE:
+        return np.full(len(vectors), -1)
+    reduced = vectors
+    if len(vectors) > FEWEST:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of graphs in parts, and of numba's own changes to come
+            reduced = umap.UMAP(
+                n_components=DIMENSIONS,
+                n_neighbors=min(15, len(vectors) - 1),
+                metric="cosine",
+                random_state=seed,
+                n_jobs=1,
+            ).fit_transform(vectors)
+    found = HDBSCAN(
+        min_cluster_size=MIN_SIZE,
+        min_samples=MIN_SAMPLES,
+        metric="cosine",
+        cluster_selection_method="leaf",
+        copy=True,
+    ).fit_predict(reduced.astype(np.float64))
+    return np.asarray(found, np.int64)

@@ -1,0 +1,140 @@
+"""The contract of further factors: a file that people may edit, and what can make it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import polars as pl
+
+from stereotrope.clients import Account, Endpoint, Expectation
+from stereotrope.errors import UsageError
+from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
+from stereotrope.plugins import Registry
+from stereotrope.tables import factors_of
+
+SCENARIO, GROUP = "scenario", "prompt_group"
+"""What a row of a file is of, and within what it is, where the prompts have these factors."""
+
+
+class MadeFile(NamedTuple):
+    """What a file is to hold, None where it is complete as it is; and what there is to say of it."""
+
+    rows: pl.DataFrame | None
+    notes: tuple[str, ...] = ()
+
+
+class TextInstrument(Protocol):
+    """A model that is asked about texts: one work item each, never asked twice.
+
+    stage: Name of its outcomes in the ledger.
+    name: For messages.
+    process: ``process(item)`` → what the ledger keeps, a coroutine function; with a ``batch`` above 1
+        ``process_batch(items)`` too.
+    """
+
+    stage: str
+    name: str
+    batch: int
+
+    @property
+    def concurrency(self) -> int:
+        """Requests in flight at most."""
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where it is reached; None where it is on this computer."""
+
+    def expect(self, n: int) -> Expectation | None:
+        """Say what asking about ``n`` items takes, None where no server is asked."""
+
+
+class Asking(Protocol):
+    """Has an instrument asked, and keeps what it says."""
+
+    def __call__(
+        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, int]] = ()
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Return the outcomes of all items by key.
+
+        items: Content key → item.
+        then: Instruments that are asked with what comes out, and about how many items at most: for a plan.
+        """
+
+
+class FactorFile:
+    """Further factors of the prompts in a file that people may edit. Inherit it to make such files.
+
+    path, written: The file, and as the audit file names it.
+    names: The factors; None where every column is one that the prompts do not have.
+    """
+
+    instruments: Sequence[Any] = ()
+    """Models that making it asks."""
+    remedy = "write it"
+    """What to do where the file is not there, or lacks prompts."""
+
+    def __init__(self, path: Path, written: str, names: Sequence[str] | None = None) -> None:
+        self.path, self.written = path, written
+        self.names = None if names is None else tuple(names)
+
+    @property
+    def can_make(self) -> bool:
+        """Whether :meth:`make` makes the file."""
+        return type(self).make is not FactorFile.make
+
+    def require(self) -> None:
+        """Raise :class:`~stereotrope.errors.UsageError` where it cannot be made here."""
+
+    def make(self, prompts: pl.DataFrame, kept: pl.DataFrame | None, ask: Asking) -> MadeFile:
+        """Make the file for the prompts; rows that are there, ``kept``, stay as they are."""
+        raise NotImplementedError
+
+
+def unit_of(
+    prompts: pl.DataFrame, of: str | None = None, within: str | None = None
+) -> tuple[str, str | None]:
+    """Return the column whose different values are told apart, and the one within which.
+
+    Raises UsageError: The prompts have no such column.
+    """
+    there = [*factors_of(prompts.columns), "text"]
+    for name in (of, within):
+        if name is not None and name not in there:
+            raise UsageError(f"the prompts have no factor {name!r}; they have {', '.join(there)}")
+    return (
+        of or (SCENARIO if SCENARIO in there else "text"),
+        within or (GROUP if GROUP in there and of is None else None),
+    )
+
+
+FACTORS: Registry[Entry[FactorFile]] = Registry("factors", "stereotrope.design.factors")
+"""Every entry by its name."""
+
+factor = entries_of(FACTORS)
+"""Decorator: a function from options and context to a file of factors becomes the entry of its name."""
+
+
+def factor_file(
+    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None, account: Account | None = None
+) -> FactorFile:
+    """Make a file of further factors.
+
+    spec: An entry under ``factors:``: the name of a file, or a mapping such as ``{clusters: clusters.csv}``.
+    relative_to: Folder that relative paths start from; the working directory when None.
+    account: What calls to models are booked on; one of its own, without a cap, when None.
+
+    Raises UsageError: The name or an option cannot be used; the nearest known one is named.
+    """
+    if isinstance(spec, str) and spec not in FACTORS:
+        spec = {"file": spec}
+    entry, options = read_entry(spec, FACTORS, "factors", model="file")
+    context = Context(Path(relative_to or "."), Account() if account is None else account)
+    return FACTORS.made(entry.name, lambda: entry.make(options, context), FactorFile, _checked)
+
+
+def _checked(made: Any, name: str, given: tuple[Any, ...], result: Any) -> Any:
+    if name == "make" and given and not isinstance(result, MadeFile):
+        raise TypeError(f"make must give MadeFile, found {result!r:.80}")
+    return result
