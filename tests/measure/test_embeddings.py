@@ -8,7 +8,7 @@ import pytest
 from scipy import stats as reference
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure import embeddings_frame, image_vendi, prompt_alignment
+from stereotrope.measure import embeddings_frame, image_vendi, mean_similarity, prompt_alignment
 
 
 def unit(n, d=6, seed=1):
@@ -217,3 +217,62 @@ def test_frames_that_do_not_fit_are_refused():
         prompt_alignment(frame(unit(3)), by="generator")
     with pytest.raises(TableError, match="no column 'encoder'"):
         embeddings_frame(PROMPTS, IMAGES, table(("image", "a", "x", [1.0])).drop("encoder"))
+
+
+def plain_similarity(x):
+    cosines = x @ x.T
+    return (cosines.sum() - np.trace(cosines)) / (len(x) * (len(x) - 1))
+
+
+@pytest.mark.parametrize(("n", "d"), [(3, 6), (12, 64), (4100, 3)])
+def test_mean_similarity_is_that_of_every_two_pictures(n, d):
+    x = unit(n, d)
+    row = mean_similarity(frame(3.0 * x)).row(0, named=True)
+    assert row["value"] == pytest.approx(plain_similarity(x), abs=1e-12)
+    if n < 100:
+        without = np.array([plain_similarity(np.delete(x, i, axis=0)) for i in range(n)])
+        half = reference.t.ppf(0.975, n - 1) * np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+        ends = (max(-1.0, row["value"] - half), min(1.0, row["value"] + half))
+        assert (row["low"], row["high"]) == pytest.approx(ends)
+
+
+def test_mean_similarity_varies_by_prompt_or_by_what_holds_prompts_that_are_alike():
+    rng = np.random.default_rng(5)
+    middles = np.repeat(rng.normal(size=(8, 5)) + 1.0, 6, axis=0)
+    x = middles + 0.3 * rng.normal(size=(48, 5))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    scenario, prompt = ([f"{kind}{i // each}" for i in range(48)] for kind, each in (("s", 6), ("p", 2)))
+    given = frame(x, prompt_id=prompt, scenario=scenario).sample(fraction=1, shuffle=True, seed=1)
+    for over, each in ((None, 2), ("scenario", 6)):
+        row = mean_similarity(given, over=over).row(0, named=True)
+        units = 48 // each
+        without = [
+            plain_similarity(np.delete(x, slice(each * i, each * i + each), axis=0)) for i in range(units)
+        ]
+        half = reference.t.ppf(0.975, units - 1) * np.sqrt((units - 1) * np.var(without))
+        assert row["high"] - row["value"] == pytest.approx(half)
+        assert row["holds_for"] == "prompts like these"
+    with pytest.raises(TableError, match="embeddings: no column 'topic'"):
+        mean_similarity(given, over="topic")
+
+
+def test_the_similarity_of_little_is_null_and_of_one_vector_has_no_interval():
+    one = mean_similarity(frame(unit(1))).row(0, named=True)
+    assert (one["value"], one["undefined"]) == (None, "a single picture shows no diversity")
+    none = mean_similarity(frame(unit(2)).with_columns(excluded=pl.lit("no embedding"))).row(0, named=True)
+    assert (none["undefined"], none["n"]) == ("no picture with an embedding", 0)
+    same = mean_similarity(frame(np.tile([0.6, 0.8], (4, 1)))).row(0, named=True)
+    assert (same["value"], same["low"], same["holds_for"]) == (pytest.approx(1), None, None)
+
+
+def test_the_interval_of_the_similarity_covers_over_prompts():
+    rng = np.random.default_rng(6)
+
+    def drawn():
+        x = np.repeat(1.0 + 0.8 * rng.normal(size=(12, 8)), 5, axis=0) + 0.4 * rng.normal(size=(60, 8))
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+    true = np.mean([plain_similarity(drawn()) for _ in range(4000)])
+    prompts = [f"p{i // 5}" for i in range(60)]
+    rows = [mean_similarity(frame(drawn(), prompt_id=prompts)).row(0, named=True) for _ in range(250)]
+    assert 0.91 < np.mean([row["low"] <= true <= row["high"] for row in rows]) <= 1.0

@@ -248,6 +248,7 @@ MEASURES: dict[str, Measure] = {
         x, reference(x), claims(x), by=("attribute", "generator")
     ),
     "mean_ratio": lambda x: measure.mean_ratio(scenario_ratios(x), kept=0.2),
+    "mean_similarity": lambda x: measure.mean_similarity(encoded(x), by=SCOPE),
     "model_agreement": lambda x: measure.model_agreement(scenario_ratios(x), kept=0.0),
     "model_deviation": lambda x: measure.model_deviation(scenario_ratios(x), kept=0.2),
     "nonanswer_rate": partial(measure.nonanswer_rate, by=("attribute", "generator")),
@@ -296,8 +297,9 @@ SIGNED = {"delta": None, "share_difference": "pink", "refusal_rate": None, "viol
 """Measures whose value changes sign when group and baseline change places."""
 
 
-BY_DOCUMENTS = {"clip_proxy", "contextual_diversity", "vendi"}
-"""Measures whose TF-IDF weights depend on how many captions there are."""
+BY_DOCUMENTS = {"clip_proxy", "contextual_diversity", "vendi", "mean_similarity"}
+"""Measures whose TF-IDF weights depend on how many captions there are; or of pairs, to which a copy adds one
+that is alike."""
 
 
 def key_columns(found: pl.DataFrame) -> list[str]:

@@ -1,4 +1,4 @@
-"""Measures of vectors: how many different pictures there are, and how near they are to their prompt."""
+"""Measures of vectors: how many different pictures there are, how alike these are, how near their prompt."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,10 @@ from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reas
 from stereotrope.measure.units import Claim, prompt_codes, units_of
 from stereotrope.stats import (
     jackknife_interval,
+    mean_cosine,
     mean_over_units,
     normal_quantile,
+    unit_sums,
     vendi_left_out,
     vendi_score,
     vendi_standard_error,
@@ -33,6 +35,9 @@ _ONE_PICTURE = "a single picture shows no diversity"
 
 _LEFT_OUT = 1_000
 """Pictures up to which each is left out once; beyond, the infinitesimal jackknife is as good and faster."""
+
+_AT_ONCE = 4_096
+"""Vectors that are held as double-precision numbers together."""
 
 _VENDI = "Friedman and Dieng 2023, eq. 1; interval: Tukey 1958"
 _ALIGNMENT = "Hessel et al. 2021 (cosine, not rescaled); Student 1908"
@@ -314,4 +319,82 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
         value, low, high = mean_over_units(cosines, cell.units, level=level, scale=(-1.0, 1.0))
         scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
         rows.append({**row, "value": value, "low": low, "high": high, **scope})
+    return estimate_frame(rows, factors=("annotator", *by))
+
+
+@register(
+    suite="everyday",
+    bounds=(-1.0, 1.0),
+    direction="1: all pictures alike to the encoder; lower: more diverse",
+    source="everyday gender, appendix F.2; Tukey 1958",
+    needs="embeddings",
+)
+def mean_similarity(
+    embeddings: Any, *, by: Sequence[str] = ("generator",), over: str | None = None, level: float = 0.95
+) -> pl.DataFrame:
+    r"""How alike any two pictures are on average, as an encoder sees them.
+
+    Formula
+    -------
+    :math:`\frac{2}{n(n-1)} Σ_{i<j} \cos(v_i, v_j) = (\lVert Σ_i u_i \rVert^2 - n)/(n(n-1))` with
+    :math:`u_i = v_i/\lVert v_i \rVert`, in time that grows with the pictures and not with their pairs.
+
+    Parameters
+    ----------
+    embeddings, by, level
+        As for :func:`stereotrope.measure.image_vendi`.
+    over
+        A factor whose levels hold prompts that are alike, such as the wordings of a scenario: these together
+        are then the units of the interval. Each prompt is one when None.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates, one row a cell and encoder; ``value`` in [−1, 1]. The interval is Student's, by the
+        jackknife over prompts, or over pictures where a cell has fewer than four prompts.
+
+    Undefined
+    ---------
+    ``a single picture shows no diversity``; ``no picture with an embedding``. No interval where all vectors
+    are the same.
+
+    Notes
+    -----
+    Two pictures of one prompt are more alike than two of different ones, and the fewer prompts a cell has the
+    more pairs are of one: compare cells of as many prompts, by one encoder. Diverse pictures may show one
+    gender only. The interval covered 0.93 to 0.97 over 5 to 40 prompts of 4 and 20 pictures; where few
+    prompts lie far from the others, 0.85 to 0.89 over 5 and 10, 0.94 over 40.
+
+    References
+    ----------
+    “Large-scale gender analysis”, appendix F.2, image diversity; Tukey (1958), Annals of Mathematical
+    Statistics 29.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "image_id": list("abcd"), "annotator": "dino", "generator": "m",
+    ...     "vector": [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]],
+    ... })
+    >>> mean_similarity(frame)["value"].round(6).to_list()
+    [0.333333]
+    """
+    source = "everyday gender, appendix F.2; interval: Tukey 1958"
+    if over is not None:
+        data = to_polars(embeddings, what="embeddings", needs=(over,))
+        embeddings = data.with_columns(prompt_id=as_text(data, over))
+    rows = []
+    for cell in _cells(embeddings, by, "mean_similarity", "vector", _NO_EMBEDDING, source, level):
+        n = len(cell.units)
+        if n < 2:
+            rows.append({**cell.shared, "undefined": _ONE_PICTURE if n else _NO_PICTURE})
+            continue
+        vectors, sizes = cell.vectors["vector"], np.bincount(cell.units)
+        sums = np.zeros((sizes.size, len(vectors[0])))
+        for start in range(0, n, _AT_ONCE):
+            unit_sums(_matrix(vectors[start : start + _AT_ONCE]), cell.units[start : start + _AT_ONCE], sums)
+        value, low, high = mean_cosine(sums, sizes, level=level)
+        scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
+        rows.append({**cell.shared, "value": value, "low": low, "high": high, **scope})
     return estimate_frame(rows, factors=("annotator", *by))

@@ -72,6 +72,7 @@ from stereotrope.stats.rank_correlation import spearman_interval, spearman_p
 from stereotrope.stats.ranks import clustered_ranks, mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
+from stereotrope.stats.similarity import mean_cosine, unit_sums
 from stereotrope.stats.spending import look_alpha
 from stereotrope.stats.tails import js_tail
 from stereotrope.stats.vendi import (
@@ -126,6 +127,7 @@ __all__ = [
     "js_tail",
     "krippendorff_alpha",
     "look_alpha",
+    "mean_cosine",
     "mean_interval",
     "mean_over_units",
     "mean_ranks",
@@ -160,6 +162,7 @@ __all__ = [
     "spearman_p",
     "tfidf",
     "unanimous_js",
+    "unit_sums",
     "vendi_left_out",
     "vendi_of_kernel",
     "vendi_score",
