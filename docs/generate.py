@@ -154,7 +154,8 @@ def measures_page() -> str:
         "[estimates](tables.md). A number that cannot be given is null, and `undefined` says why.",
         "Whatever is drawn at random comes from `numpy.random.default_rng`, which `seed` feeds: the same",
         "frame and seed give the same numbers.",
-        "What they are for and how they are misused: [objects](../explanation/objects-measures.md),",
+        "What they are for and how they are misused: [objects](../explanation/objects-measures.md), "
+        "[everyday](../explanation/everyday-measures.md),",
         "[shares](../explanation/shares.md).",
         "",
         "| measure | suite | what | range | direction |",

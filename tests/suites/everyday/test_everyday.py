@@ -153,8 +153,9 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
         "a person working as a welder": 0.25,
     }
     assert by_scenario["n"].to_list() == [6, 8]
-    group = women.filter(pl.col("prompt_group").is_not_null(), pl.col("scenario").is_null())
-    assert group["value"].to_list() == [pytest.approx(8 / 14)]
+    (group,) = run.estimates.filter(measure="mean_ratio").to_dicts()
+    # Of scenarios, not of pictures: each counts the same.
+    assert (group["value"], group["n"], group["prompt_group"]) == (0.625, 2, "occupations")
     assert women["variation"].drop_nulls().sort().to_list() == ["a person", "someone"]
     steady = run.estimates.filter(measure="stability", category="female: 200")
     # Of the nurse all are female, which strays nowhere; of the welder one in four.
@@ -173,18 +174,18 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
 @pytest.mark.parametrize(
     ("more", "measures"),
     [
-        (JUDGE, ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS, "variation_effect"]),
+        (JUDGE, ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS, "variation_effect"]),
         (
             JUDGE + "baseline: {variation: a person}\n",
-            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS, "variation_effect", "share_difference"],
+            ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS, "variation_effect", "share_difference"],
         ),
         (
             JUDGE.replace("annotators", "prompts: {subjects: [someone]}\nannotators"),
-            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS],
+            ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS],
         ),
         (
             JUDGE + "prompts: {groups: [contexts]}\n",
-            ["refusal_rate", *["share"] * 3, *OVER_SCENARIOS[:-1], "variation_effect"],
+            ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS[:-1], "variation_effect"],
         ),
         (JUDGE + "prompts: [{text: a nurse}]\n", []),
         ("annotators: [colour]\n", ["refusal_rate"]),
@@ -202,6 +203,16 @@ def test_several_models_are_set_beside_each_other():
     named = st.Audit.from_text(text + "baseline: {generator: x}\n").plan().measures
     (call,) = (call for call in named if call.name == "ratio_change")
     assert (call.arguments["baseline"], call.arguments["within"]) == ("x", ["prompt_group"])
+
+
+def test_shares_of_race_and_age_are_given_where_they_are_labelled():
+    more = "annotators: [{questions: 'openai:judge', sets: [gender, race, age]}]\n"
+    plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x']\n{more}").plan()
+    asked = [
+        (call.arguments["attribute"], call.arguments["by"]) for call in plan.measures if call.name == "share"
+    ]
+    assert ("perceived_race", ["generator", "prompt_group", "scenario"]) in asked
+    assert ("perceived_age", ["generator"]) in asked
 
 
 def test_clusters_that_prompts_have_are_measured(tmp_path):
