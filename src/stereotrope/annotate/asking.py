@@ -2,10 +2,9 @@
 
 import asyncio
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from stereotrope.annotate.answers import by_letter, labels_of, lettered_labels, schema_of
 from stereotrope.annotate.contract import Annotator
@@ -13,13 +12,11 @@ from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import question_wording
 from stereotrope.annotate.questionnaire import MAX_SIDE_SENT, Questionnaire, json_of
-from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation, expectation
+from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.serving import ModelOptions
+from stereotrope.inputs.serving import ChatModelOptions
 from stereotrope.tables import fingerprint_of
 
-_OURS = ("messages", "model", "n", "stream", "stream_options", "tools")
-_OF_CLIENT = {"temperature", "max_tokens", "seed", "logprobs", "response_format"}
 VERSION = 1
 """Of the way a question is put together and its answer read."""
 
@@ -62,14 +59,7 @@ class ChatAnnotator(Annotator):
 
         seen, answered: Fewest and most tokens of the pictures of a question, and of its answer.
         """
-        asked = len(question) // 6, math.ceil(len(question) / 2.5)
-        return expectation(
-            self.endpoint,
-            self._client.price,
-            calls=n,
-            input_tokens=(n * (asked[0] + seen[0]), n * (asked[1] + seen[1])),
-            output_tokens=(n * answered[0], n * answered[1]),
-        )
+        return self._client.expect(n, question, answered, seen)
 
 
 class ModelAnnotator(ChatAnnotator, Questionnaire):
@@ -162,22 +152,9 @@ def picture_tokens(max_side: int) -> tuple[int, int]:
     return 250, max(250, math.ceil(2.5 * math.ceil(max_side / 32) ** 2))
 
 
-class ChatOptions(ModelOptions):
-    """As of :class:`~stereotrope.clients.ChatClient`; ``response_format: null`` sends none."""
+class ChatOptions(ChatModelOptions):
+    """What an annotator that asks takes beside its model."""
 
-    decided: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(_OURS, "the question decides it; remove it"),
-        "response_format": "it stands beside the model; write it there",
-    }
-
-    temperature: float | None = 0.0
-    max_tokens: int = Field(1000, ge=1)
-    seed: int | None = Field(None, ge=0)
-    logprobs: bool = False
-    response_format: Annotated[
-        Literal["json_schema", "json_object", "text"] | None,
-        BeforeValidator(lambda given: "text" if given is None else given),
-    ] = None
     max_side: int = Field(MAX_SIDE_SENT, ge=64)
 
     def asking(self, written: str, context: Context, default: str = "{model}") -> dict[str, Any]:
@@ -185,14 +162,6 @@ class ChatOptions(ModelOptions):
 
         ``written`` is the model as the entry names it, ``default`` the name where it has none.
         """
-        served = self.served(written)
-        client = ChatClient(
-            served.endpoint,
-            served.model,
-            account=context.account,
-            price=served.price,
-            extra=served.parameters,
-            **self.model_dump(include=_OF_CLIENT),
-        )
-        name = self.name or default.format(model=served.model)
+        client = self.client(written, context.account)
+        name = self.name or default.format(model=client.model)
         return {"client": client, "name": name, "max_side": self.max_side, "version": self.version}

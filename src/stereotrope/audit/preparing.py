@@ -43,7 +43,7 @@ class _Asking:
         self._ledger: Ledger | None = None
 
     def __call__(
-        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, int]] = ()
+        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, Sequence[Any]]] = ()
     ) -> Mapping[str, Mapping[str, Any]]:
         if self._ledger is None:
             self._ledger = self._stack.enter_context(closing(Ledger(self._file)))
@@ -74,20 +74,20 @@ class _Planning:
         self._ledger = stack.enter_context(closing(Ledger(file, readonly=True))) if file.is_file() else None
 
     def __call__(
-        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, int]] = ()
+        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, Sequence[Any]]] = ()
     ) -> Mapping[str, Mapping[str, Any]]:
         kept = {} if self._ledger is None else self._ledger.get_all(instrument.stage)
-        left = sum(key not in kept for key in items)
-        self._add(instrument, len(items), len(items) - left)
+        left = [item for key, item in items.items() if key not in kept]
+        self._add(instrument, len(items), left)
         if left:
-            for later, most in then:
-                self._add(later, most, 0)
+            for later, like in then:
+                self._add(later, len(like), like)
             raise _Unasked
         return {key: kept[key] for key in items}
 
-    def _add(self, instrument: Any, total: int, done: int) -> None:
-        expected = instrument.expect(total - done)
-        self.work.append(Work(instrument.stage, instrument.name, total, done, expected))
+    def _add(self, instrument: Any, total: int, left: Sequence[Any]) -> None:
+        work = Work(instrument.stage, instrument.name, total, total - len(left), instrument.expect(left))
+        self.work.append(work)
 
 
 def make_files(

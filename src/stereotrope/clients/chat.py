@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from stereotrope.clients.account import Account
 from stereotrope.clients.caller import Caller, Refusal
 from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.http import PerLoop, open_client
-from stereotrope.clients.prices import Price
+from stereotrope.clients.prices import Expectation, Price, expectation
 from stereotrope.clients.redact import hide, redact
 from stereotrope.clients.reply import ChatReply, read_chat_reply
 from stereotrope.clients.structured import Problem, confidences_of, read_answer
@@ -162,6 +163,23 @@ class ChatClient:
         if repaired.status == "invalid" and repaired.content is None and answer.content is not None:
             return replace(answer, calls=2, cost=repaired.cost)
         return repaired
+
+    def expect(
+        self, n: int, question: str, answered: tuple[int, int], seen: tuple[int, int] = (0, 0)
+    ) -> Expectation:
+        """Say what asking a question ``n`` times takes; repair turns are not in it.
+
+        answered, seen: Fewest and most tokens of an answer, and of the pictures of a question. Of text one is
+            counted for 2.5 to 6 characters.
+        """
+        asked = len(question) // 6, math.ceil(len(question) / 2.5)
+        return expectation(
+            self.endpoint,
+            self.price,
+            calls=n,
+            input_tokens=(n * (asked[0] + seen[0]), n * (asked[1] + seen[1])),
+            output_tokens=(n * answered[0], n * answered[1]),
+        )
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""

@@ -4,11 +4,20 @@ import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from stereotrope.clients import ENDPOINT_KEYS, Endpoint, Price, price_of, refuse_secrets, split_model
+from stereotrope.clients import (
+    ENDPOINT_KEYS,
+    Account,
+    ChatClient,
+    Endpoint,
+    Price,
+    price_of,
+    refuse_secrets,
+    split_model,
+)
 from stereotrope.errors import UsageError
 from stereotrope.inputs.options import Name, Options, Text, shorten
 
@@ -82,3 +91,39 @@ class ModelOptions(Options):
                 f"{written}: unknown key {shorten(key)}; {hint} A parameter of the model by this name goes "
                 f"under `parameters: {{{key}: …}}`"
             )
+
+
+_OURS = ("messages", "model", "n", "stream", "stream_options", "tools")
+
+
+class ChatModelOptions(ModelOptions):
+    """As of :class:`~stereotrope.clients.ChatClient`; ``response_format: null`` sends none."""
+
+    decided: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(_OURS, "the question decides it; remove it"),
+        "response_format": "it stands beside the model; write it there",
+    }
+
+    temperature: float | None = 0.0
+    max_tokens: int = Field(1000, ge=1)
+    seed: int | None = Field(None, ge=0)
+    logprobs: bool = False
+    response_format: Annotated[
+        Literal["json_schema", "json_object", "text"] | None,
+        BeforeValidator(lambda given: "text" if given is None else given),
+    ] = None
+
+    def client(self, written: str, account: Account) -> ChatClient:
+        """Return what asks the model that an entry names."""
+        served = self.served(written)
+        return ChatClient(
+            served.endpoint,
+            served.model,
+            account=account,
+            price=served.price,
+            extra=served.parameters,
+            **self.model_dump(include=_OF_CLIENT),
+        )
+
+
+_OF_CLIENT = {"temperature", "max_tokens", "seed", "logprobs", "response_format"}

@@ -5,12 +5,11 @@ id changes, so that pictures and labels stay what they are.
 """
 
 from stereotrope.design.factors.clusters import Clusters
-from stereotrope.design.factors.contract import FACTORS, Asking, FactorFile, MadeFile, factor, factor_file
+from stereotrope.design.factors.contract import FACTORS, FactorFile, MadeFile, factor, factor_file
 from stereotrope.design.factors.reading import Joined, join_factors, kept_rows
 
 __all__ = [
     "FACTORS",
-    "Asking",
     "Clusters",
     "FactorFile",
     "Joined",

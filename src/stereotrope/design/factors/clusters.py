@@ -3,40 +3,35 @@
 The method is that of L. Girrbach et al., arXiv:2503.23398, section 3.1 and appendix C.3.
 """
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pydantic import Field
 
+from stereotrope.design.asking import Asking, TextAsker, text_asker
 from stereotrope.design.factors.clustering import (
     ADDED,
     ALONE,
     LIBRARIES,
     NEAREST,
+    Placing,
     cluster_vectors,
-    ctfidf_titles,
     nearest,
     require_clustering,
     told_words,
 )
-from stereotrope.design.factors.contract import Asking, FactorFile, MadeFile, factor, unit_of
+from stereotrope.design.factors.contract import FactorFile, MadeFile, factor, unit_of
 from stereotrope.design.factors.encoders import SentenceEncoder, sentence_encoder
-from stereotrope.design.phrases import STOP_WORDS, singular
+from stereotrope.design.factors.titles import SPECIFIERS, Titled, asked_titles, word_titles
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Item, Name, Options, Text
 from stereotrope.plugins import version_of
-from stereotrope.shipped import shipped
 
 PLACED = "placed"
 """Column that says how a row came to its cluster; no factor."""
-_TITLES: Mapping[str, Any] = shipped("design.factors", "titles.yaml")
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
-_LONGEST = 2
-"""Words of a title before its last one."""
 
 
 class ClusterOptions(Options):
@@ -45,6 +40,7 @@ class ClusterOptions(Options):
     clusters: File = "clusters.csv"
     name: Name = "cluster"
     encoder: Item = "wordllama"
+    titles: Item | None = None
     of: Text | None = None
     within: Text | None = None
     seed: int = Field(0, ge=0, lt=2**31)
@@ -64,6 +60,7 @@ class Clusters(FactorFile):
     """A file of clusters, made by an encoder, UMAP and HDBSCAN; what people changed in it stays.
 
     encoder: Gives the phrases vectors.
+    titler: Model that titles clusters; None has their words do so.
     of, within: Factor (or ``text``) whose levels are clustered, and the one within which; scenarios within
         their group where the prompts have these.
     seed: Of UMAP.
@@ -72,12 +69,18 @@ class Clusters(FactorFile):
 
     remedy = "`stereotrope design AUDIT.yaml` puts those that are missing into a cluster, or write the rows"
 
-    def __init__(self, context: Context, options: ClusterOptions, encoder: SentenceEncoder) -> None:
+    def __init__(
+        self,
+        context: Context,
+        options: ClusterOptions,
+        encoder: SentenceEncoder,
+        titler: TextAsker | None = None,
+    ) -> None:
         super().__init__(context.folder / options.clusters, options.clusters, [options.name])
         self.name, self.seed, self.encoder = options.name, options.seed, encoder
         self.of, self.within = options.of, options.within
-        self.specifiers = {**_TITLES["specifiers"], **(options.specifiers or {})}
-        self.instruments = tuple(encoder.instruments)
+        self.titler = titler
+        self.specifiers = {**SPECIFIERS, **(options.specifiers or {})}
 
     def require(self) -> None:
         """Refuse what cannot work, before anything is asked."""
@@ -103,34 +106,40 @@ class Clusters(FactorFile):
         if not new.height:
             return MadeFile(None, (f"{self.written}: every one of {wanted.height:,} has a cluster",))
         self.require()
-        rows: list[dict[str, str | None]] = []
-        notes = []
-        for group in _groups(new, of, within, self.specifiers):
+        groups = _groups(new, of, within, self.specifiers)
+        found: dict[int, list[tuple[str, str]]] = {}
+        placings: dict[int, Placing] = {}
+        for i, group in enumerate(groups):
             known = before.filter(pl.lit(within is None) | (pl.lit(group.name) == pl.col(keys[0])))
-            made = self._added(group, known, of, ask) if known.height else self._clustered(group, ask)
-            found = [dict(zip(columns[-2:], pair, strict=True)) for pair in made]
-            at = {within: group.name} if within else {}
-            rows += [{**at, of: text, **one} for text, one in zip(group.texts, found, strict=True)]
-            notes.append(f"{self.written}: {_told(group, made)}")
-        table = pl.concat([before, pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))])
+            if known.height:
+                found[i] = self._added(group, known, of, ask)
+            else:
+                placings[i] = self._placed(group, ask)
+        titled, lacking = self._titles([(groups[i], placings[i].numbers) for i in placings], ask)
+        for (i, placing), titles in zip(placings.items(), titled, strict=True):
+            found[i] = [(titles[n], way) for n, way in zip(placing.numbers, placing.placed, strict=True)]
+        notes = [f"{self.written}: {_told(group, found[i])}" for i, group in enumerate(groups)]
+        rows = [
+            [*([group.name] if within else []), text, *one]
+            for i, group in enumerate(groups)
+            for text, one in zip(group.texts, found[i], strict=True)
+        ]
+        schema = dict.fromkeys(columns, pl.String)
+        table = pl.concat([before, pl.DataFrame(rows, schema=schema, orient="row")])
+        notes += self._told_titles(lacking)
         versions = ", ".join(f"{name} {version_of(name)}" for name in LIBRARIES)
         return MadeFile(
             table, (*notes, f"{self.written}: {self.encoder.described}, {versions}, seed {self.seed}")
         )
 
-    def _clustered(self, group: Group, ask: Asking) -> list[tuple[str, str]]:
-        """Title and way of each text of a group."""
-        order = sorted(
-            range(len(group.texts)), key=lambda i: group.words[i]
-        )  # the order of a file decides nothing
-        vectors = self.encoder.vectors([group.words[i] for i in order], ask)
-        numbers, placed = cluster_vectors(vectors, self.seed)
-        members: dict[int, list[str]] = {}
-        for number, i in zip(numbers, order, strict=True):
-            members.setdefault(number, []).append(group.words[i])
-        titles = self._titles(group, members, ask)
-        made = {i: (titles[n], way) for i, n, way in zip(order, numbers, placed, strict=True)}
-        return [made[i] for i in range(len(order))]
+    def _placed(self, group: Group, ask: Asking) -> Placing:
+        """The cluster of each text; the order in which a file has them decides nothing."""
+        order = sorted(range(len(group.texts)), key=lambda i: group.words[i])
+        numbers, placed = cluster_vectors(
+            self.encoder.vectors([group.words[i] for i in order], ask), self.seed
+        )
+        back = sorted(range(len(order)), key=order.__getitem__)
+        return Placing([numbers[at] for at in back], [placed[at] for at in back])
 
     def _added(self, group: Group, known: pl.DataFrame, of: str, ask: Asking) -> list[tuple[str, str]]:
         """Title of the nearest cluster that is there."""
@@ -143,34 +152,27 @@ class Clusters(FactorFile):
         found = nearest(vectors[len(there) :], vectors[: len(there)], numbers)
         return [(titles[number], ADDED) for number in found]
 
-    def _titles(self, group: Group, members: Mapping[int, Sequence[str]], ask: Asking) -> dict[int, str]:
-        """What each cluster is called; clusters of one title are one."""
-        if len(members) == 1:
-            return dict.fromkeys(members, f"all {group.specifier}")
-        ranked = ctfidf_titles(members, telling_words)
-        return {n: _title(words, members[n], group.specifier) for n, words in ranked.items()}
+    def _titles(
+        self, parts: Sequence[tuple[Group, Sequence[int]]], ask: Asking
+    ) -> tuple[list[dict[int, str]], list[str]]:
+        """What the clusters of each group are called, and why a model titled some not."""
+        lists = []
+        for group, numbers in parts:
+            members: dict[int, list[str]] = {}
+            for number, words in sorted(zip(numbers, group.words, strict=True)):
+                members.setdefault(number, []).append(words)
+            lists.append(Titled(group.name or "prompts", group.specifier, members))
+        if self.titler is None:
+            return [word_titles(one) for one in lists], []
+        return asked_titles(self.titler, lists, ask)
 
-
-def telling_words(text: str) -> list[str]:
-    """The words of a phrase that may title it: in the singular, without articles, prepositions and the like.
-
-    >>> telling_words("taking care of their plants")
-    ['taking', 'care', 'plant']
-    """
-    words = [singular(word) for word in _WORD.findall(text.lower())]
-    return [word for word in words if word not in STOP_WORDS and word not in _TITLES["stop_words"]]
-
-
-def _title(ranked: Sequence[str], members: Sequence[str], specifier: str) -> str:
-    """The first word where most members have it; else two, with a comma where no phrase has them together."""
-    split = [telling_words(text) for text in members]
-    own = [word for word in ranked if word != singular(specifier)][:_LONGEST]
-    if own and sum(own[0] in words for words in split) * 2 > len(split):
-        own = own[:1]
-    for first, second in (own, own[::-1]) if len(own) == _LONGEST else ():
-        if any(pair == (first, second) for words in split for pair in pairwise(words)):
-            return f"{first} {second} {specifier}"
-    return " ".join(filter(None, [", ".join(own), specifier]))
+    def _told_titles(self, lacking: Sequence[str]) -> list[str]:
+        """Who titled the clusters, and why some were titled by their words."""
+        if self.titler is None:
+            return []
+        reasons = "; ".join(f"{n:,} × {reason}" for reason, n in Counter(lacking).most_common(3))
+        left = f", but for {len(lacking):,} by their words ({reasons})" if lacking else ""
+        return [f"{self.written}: titles by {self.titler.name}{left}"]
 
 
 def _groups(new: pl.DataFrame, of: str, within: str | None, specifiers: Mapping[str, str]) -> list[Group]:
@@ -215,4 +217,6 @@ def _told(group: Group, made: Sequence[tuple[str, str]]) -> str:
 )
 def clusters(options: ClusterOptions, context: Context) -> Clusters:
     """Make the file of clusters."""
-    return Clusters(context, options, sentence_encoder(options.encoder, context))
+    encoder = sentence_encoder(options.encoder, context)
+    titler = None if options.titles is None else text_asker(options.titles, "titles", context.account)
+    return Clusters(context, options, encoder, titler)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from stereotrope.clients import Account, Endpoint, Expectation
+from stereotrope.clients import Account
+from stereotrope.design.asking import Asking
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.plugins import Registry
@@ -25,44 +26,6 @@ class MadeFile(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class TextInstrument(Protocol):
-    """A model that is asked about texts: one work item each, never asked twice.
-
-    stage: Name of its outcomes in the ledger.
-    name: For messages.
-    process: ``process(item)`` → what the ledger keeps, a coroutine function; with a ``batch`` above 1
-        ``process_batch(items)`` too.
-    """
-
-    stage: str
-    name: str
-    batch: int
-
-    @property
-    def concurrency(self) -> int:
-        """Requests in flight at most."""
-
-    @property
-    def endpoint(self) -> Endpoint | None:
-        """Where it is reached; None where it is on this computer."""
-
-    def expect(self, n: int) -> Expectation | None:
-        """Say what asking about ``n`` items takes, None where no server is asked."""
-
-
-class Asking(Protocol):
-    """Has an instrument asked, and keeps what it says."""
-
-    def __call__(
-        self, instrument: Any, items: Mapping[str, Any], *, then: Sequence[tuple[Any, int]] = ()
-    ) -> Mapping[str, Mapping[str, Any]]:
-        """Return the outcomes of all items by key.
-
-        items: Content key → item.
-        then: Instruments that are asked with what comes out, and about how many items at most: for a plan.
-        """
-
-
 class FactorFile:
     """Further factors of the prompts in a file that people may edit. Inherit it to make such files.
 
@@ -70,8 +33,6 @@ class FactorFile:
     names: The factors; None where every column is one that the prompts do not have.
     """
 
-    instruments: Sequence[Any] = ()
-    """Models that making it asks."""
     remedy = "write it"
     """What to do where the file is not there, or lacks prompts."""
 

@@ -5,8 +5,8 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stereotrope.design.asking import Asking
 from stereotrope.design.factors.clustering import Vectors, unit_vectors
-from stereotrope.design.factors.contract import Asking
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import shorten
@@ -16,14 +16,9 @@ STATIC = "wordllama"
 
 
 class SentenceEncoder:
-    """Gives texts vectors of one space.
-
-    name: As the audit file names it.
-    instruments: Models that are asked for them.
-    """
+    """Gives texts vectors of one space; ``name`` is as the audit file has it."""
 
     name: str
-    instruments: Sequence[Any] = ()
 
     @property
     def described(self) -> str:
