@@ -37,7 +37,7 @@ def histograms(
     """A histogram a line, all on one axis, with a mark where its mean is and a text at each end of it.
 
     rows: Of ``line``, the place of a line: bins with ``start, end, height`` (in [0, 1]), ``side`` (low,
-        middle or high, which has its colour) and ``tip``; a mean with ``mean`` and ``tip``; and ``left,
+        middle or high, which has its colour) and ``tip``; a mean with ``mean, low, high, tip``; and ``left,
         right``, on a narrow page ``short_left, short_right``.
     lines: Names of the lines.
     domain, ticks, unit: Ends, lines and title of the axis.
@@ -51,7 +51,7 @@ def histograms(
             "title": wrapped_text(unit, _SIGNS_OF_TITLE).split("\n") if unit else None,
             "titleAnchor": "start",
             "values": list(ticks),
-            "format": "~g",
+            "format": ".2~f",
             "labelExpr": "replace(datum.label, '-', '−')",
             "gridColor": {
                 "condition": {"test": f"datum.value === {middle!r}", "value": "var(--ink)"},
@@ -76,7 +76,7 @@ def histograms(
 
 
 def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Foot, bars, mean and the texts at both ends."""
+    """Bars, foot, mean with its interval, and the texts at both ends."""
     along = {"x": {"field": "start", **x}, "x2": {"field": "end"}, "y": {"field": "top", **y}}
     colour = {"domain": list(_SIDES), "range": list(_SIDES.values())}
     bars = layer(
@@ -97,6 +97,12 @@ def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
         "isValid(datum.right) || isValid(datum.mean)",
         foot=f"datum.line + {_FOOT}",
     )
+    interval = layer(
+        {"type": "rule", "stroke": "var(--ink)", "strokeWidth": 3, "aria": False},
+        {"x": {"field": "low", **x}, "x2": {"field": "high"}, "y": {"field": "foot", **y}},
+        "isValid(datum.low) && isValid(datum.high)",
+        foot=f"datum.line + {_FOOT}",
+    )
     mark = {"type": "point", "shape": "triangle-up", "size": 58, "filled": True, "opacity": 1}
     mean = layer(
         {**mark, "color": "var(--ink)", "yOffset": 5},
@@ -104,7 +110,7 @@ def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
         "isValid(datum.mean)",
         foot=f"datum.line + {_FOOT}",
     )
-    return [bars, foot, mean, _text("left", y), _text("right", y)]
+    return [bars, foot, interval, mean, _text("left", y), _text("right", y)]
 
 
 def _text(side: str, y: Mapping[str, Any]) -> dict[str, Any]:

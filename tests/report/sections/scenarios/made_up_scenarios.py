@@ -55,8 +55,13 @@ def derived(ratios: pl.DataFrame) -> pl.DataFrame:
     reference = pl.DataFrame(
         {"scenario": list(half), "reference": list(half.values()), "source": "a survey", "year": 2022}
     )
+    places = [f"place {i % 5}" for i in range(len(half))]
+    clusters = pl.DataFrame({"scenario": list(half), "cluster": places})
     made = [
         measure.dominated(whole, within=inside),
+        measure.mean_ratio(whole, within=inside),
+        measure.cluster_ratio(whole, clusters, within=["prompt_group"]),
+        measure.ratio_change(whole, within=["prompt_group"]),
         measure.stability(whole, within=inside, pictures=[20, 100, 200]),
         measure.ratio_entropy(whole, within=inside),
         measure.amplification(whole, reference, within=inside),
@@ -82,11 +87,12 @@ def make_scenarios(
     """A run of labels without pictures; ``rows`` are its ratios, ``estimates`` all that is measured."""
     prompts = pl.DataFrame(
         [
-            (f"{group}-{scenario}-{name}", group, f"{scenario} ({group})", name, f"{name} {scenario}", None)
-            for group, scenario, name in product(groups, scenarios, WORDINGS)
+            (f"{group}-{scenario}-{name}", group, f"{scenario} ({group})", f"place {i % 5}", name, text, None)
+            for group, (i, scenario), name in product(groups, enumerate(scenarios), WORDINGS)
+            for text in [f"{name} {scenario}"]
         ],
         schema=dict.fromkeys(
-            ("prompt_id", "prompt_group", "scenario", "variation", "text", "negative"), pl.String
+            ("prompt_id", "prompt_group", "scenario", "cluster", "variation", "text", "negative"), pl.String
         ),
         orient="row",
     )

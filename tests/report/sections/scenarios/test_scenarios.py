@@ -20,9 +20,11 @@ from tests.report.sections.scenarios.made_up_scenarios import (
 )
 from tests.report.test_injection import MARK, TEXTS, Tags
 
-from stereotrope import report
+from stereotrope import measure, report
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.report.material import Material
+from stereotrope.report.sections.scenarios.clusters import cluster_line
+from stereotrope.report.sections.scenarios.further import further_lines
 from stereotrope.report.sections.scenarios.ratios import Ratios
 from stereotrope.report.sections.scenarios.spread import Binned, sentences, spread_figure
 
@@ -92,7 +94,7 @@ def test_a_group_is_a_panel_and_a_model_a_line(run: FakeRun) -> None:
 def test_the_alternative_text_says_the_mean_and_both_counts(run: FakeRun) -> None:
     (ratios,) = Ratios.of(Material(run))
     alt = spread_figure(ratios).panels[0].alt
-    assert "model-a: mean 0.50 of 9 scenarios, 3 (2 for certain) at most 0.3" in alt
+    assert "model-a: mean 0.50 [0.26, 0.74] of 9 scenarios, 3 (2 for certain) at most 0.3" in alt
 
 
 def test_a_sentence_a_model_adds_up_its_groups(run: FakeRun) -> None:
@@ -131,8 +133,6 @@ def test_scenarios_of_too_few_labels_are_not_drawn_but_counted(tmp_path: Path) -
 
 
 def test_counts_of_other_scenarios_than_the_bars_are_told(tmp_path: Path) -> None:
-    from stereotrope import measure
-
     of = {"generator": "m", "prompt_group": "activities"}
     rows = [ratio_row({**of, "scenario": f"scenario {i} (activities)"}, 2, 4, left=36 * i) for i in (0, 1)]
     ratios = estimate_frame(rows, factors=list(FACTORS))
@@ -151,7 +151,9 @@ def test_every_line_waits_once_and_nothing_is_drawn_twice(page: str) -> None:
         "Which model shows it more often than the others",
         "How even the ratios are",
         "How many pictures a ratio needs",
+        "How far ratios change between two settings",
         "What the wording of the subject does",
+        "Clusters of scenarios at both ends",
         "Scenarios at both ends",
     ]
     elsewhere = re.findall(r'id="(figure-[^"]+)"', page.replace(told, ""))
@@ -159,8 +161,6 @@ def test_every_line_waits_once_and_nothing_is_drawn_twice(page: str) -> None:
 
 
 def test_a_measure_with_rows_that_are_not_shown_here_is_drawn_elsewhere_too(tmp_path: Path) -> None:
-    from stereotrope import measure
-
     ratios = estimate_frame(ratio_rows(MODELS, ["activities"], ["a", "b", "c"]), factors=list(FACTORS))
     varied = ratios.filter(pl.col("variation").is_not_null())
     other = measure.ratio_entropy(varied, within=["generator", "prompt_group", "variation"])
@@ -198,6 +198,59 @@ def test_the_files_hold_every_bin(run: FakeRun, page: str) -> None:
     assert bins["scenarios"].sum() == len(MODELS) * 2 * 9
 
 
+def test_changes_between_models_are_pairs_in_the_direction_that_is_stored(run: FakeRun) -> None:
+    (ratios,) = Ratios.of(Material(run))
+    (line,) = [one for one in further_lines(ratios) if one.title.startswith("How far ratios change")]
+    signed, absolute = line.figures
+    stored = run.estimates.filter(measure="ratio_change", prompt_group="activities")
+    told = [(r["line"], r["column"], r["value"]) for r in signed.panels[0].spec["data"]["values"]]
+    assert told == stored.select("generator", "reference", "value").rows()
+    assert len(absolute.panels[0].spec["data"]["values"]) == 2 * stored.height
+    assert absolute.notes[0].endswith("The numbers include the noise floor, which the table gives.")
+
+
+def test_clusters_stand_by_their_mean_over_all_models_with_spread_and_rank(run: FakeRun) -> None:
+    (ratios,) = Ratios.of(Material(run))
+    line = cluster_line(ratios)
+    assert line is not None
+    (figure,) = line.figures
+    rows = figure.panels[0].spec["data"]["values"]
+    stored = run.estimates.filter(
+        pl.col("generator").is_null(), measure="cluster_ratio", prompt_group="activities"
+    )
+    order = stored.sort("value", descending=True)["cluster"].to_list()
+    assert list(dict.fromkeys(row["line"] for row in rows)) == order
+    assert {row["column"] for row in rows} == {"all models", *MODELS}
+    assert all("±" in row["text"] for row in rows if "1 scenario" not in row["tip"].split(", ")[-1])
+    assert figure.table.columns[3:6] == ["mean [interval]", "standard deviation", "rank [interval]"]
+    assert figure.table.total == 2 * 5 * 4
+
+
+def test_of_many_clusters_the_ends_are_drawn(tmp_path: Path) -> None:
+    many = [f"s{i}" for i in range(30)]
+    ratios = estimate_frame(ratio_rows(["m"], ["activities"], many), factors=list(FACTORS))
+    whole = ratios.filter(pl.col("variation").is_null())
+    named = pl.DataFrame({"scenario": whole["scenario"], "cluster": [f"c{i // 2}" for i in range(30)]})
+    both = [ratios, measure.cluster_ratio(whole, named, within=["prompt_group"])]
+    run = make_scenarios(
+        tmp_path,
+        models=["m"],
+        groups=["activities"],
+        scenarios=many,
+        estimates=pl.concat(both, how="diagonal"),
+    )
+    told = shown(run, tmp_path / "out")
+    assert "Not drawn: 3 clusters between the ends; the table has them." in told
+
+
+def test_the_stored_mean_is_marked_with_its_interval(run: FakeRun) -> None:
+    (ratios,) = Ratios.of(Material(run))
+    stored = run.estimates.filter(measure="mean_ratio", prompt_group="activities").sort("generator")
+    marked = [r for r in spread_figure(ratios).panels[0].spec["data"]["values"] if "mean" in r]
+    assert [r["mean"] for r in marked] == stored["value"].to_list()
+    assert [(r["low"], r["high"]) for r in marked] == list(zip(stored["low"], stored["high"], strict=True))
+
+
 @pytest.mark.parametrize("scenarios", [["only"], ["a", "b"]])
 def test_one_model_one_group_and_few_scenarios_are_enough(tmp_path: Path, scenarios: list[str]) -> None:
     run = make_scenarios(tmp_path, models=["m"], groups=["activities"], scenarios=scenarios)
@@ -223,9 +276,10 @@ def test_where_nothing_is_defined_it_says_so(tmp_path: Path) -> None:
     assert 'class="chart"' not in told
 
 
-def test_a_run_without_scenarios_has_no_such_section(objects_run: FakeRun, objects_report: Path) -> None:
-    assert section(objects_report.read_text(encoding="utf-8")) == ""
-    assert not [s for s in report.headline(objects_run)["sections"] if s["id"] == "scenarios"]
+def test_a_run_without_scenarios_has_no_such_section(make_run: Any, tmp_path: Path) -> None:
+    plain = make_run()
+    assert shown(plain, tmp_path) == ""
+    assert not [s for s in report.headline(plain)["sections"] if s["id"] == "scenarios"]
 
 
 def test_ratios_of_two_annotators_are_two_figures(tmp_path: Path) -> None:
@@ -247,7 +301,7 @@ def test_names_of_others_stay_text(tmp_path: Path, kind: str) -> None:
     run = make_scenarios(
         tmp_path, models=[text, "m"], groups=[text], scenarios=[f"{text}{i}" for i in range(4)]
     )
-    page = report.write(run, figures=kind in ("vega", "variable")).read_text(encoding="utf-8")
+    page = report.write(run, figures=kind == "vega").read_text(encoding="utf-8")
     told = Tags(section(page))
     assert told.scripts == told.images == 0
     assert not [a for a in told.attributes if a.startswith("on") or MARK in a]

@@ -15,7 +15,16 @@ from stereotrope.report.datatable import dot_of, estimate_cell, estimate_text, t
 from stereotrope.report.figures import dot_rows, figures_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, probability
-from stereotrope.report.panels import MOST_PANELS, Figure, Panel, domain_of, notes_of, panel_words
+from stereotrope.report.panels import (
+    MOST_PANELS,
+    SIGNIFICANT,
+    Figure,
+    Panel,
+    domain_of,
+    notes_of,
+    panel_words,
+)
+from stereotrope.report.sections.scenarios.clusters import cluster_line
 from stereotrope.report.sections.scenarios.ratios import (
     RATIO,
     SCENARIO,
@@ -33,7 +42,7 @@ _COLOURS = {_GROWN: "var(--group-4)", _SHRUNK: "var(--group-3)"}
 _BINS = 20
 _ENDS = 5
 """Scenarios at each end of a model's ratios that are drawn."""
-_SIGNS = 22
+_SIGNS = 26
 _HEADS_BESIDE = 40
 _SELECTED = (
     "These are the ends of a ranking: with other pictures the same scenarios would, on average, lie less far "
@@ -175,29 +184,64 @@ def _widest(values: pl.Series) -> float:
 
 
 def _agreement(ratios: Ratios) -> ScenarioLine | None:
-    """Which models agree: each with each other, a table of colours a group."""
-    frame, panels = ratios.stored("model_agreement"), []
-    among = frame.filter(contrast="generator")
-    for group, rows in ratios.by_place(among) if among.height else ():
-        pairs = [row for row in rows if row["value"] is not None and row["reference"] is not None]
-        models = [m for m in ratios.models if any(m in (r["generator"], r["reference"]) for r in pairs)]
-        cells = []
-        for row in pairs:
-            text = number(row["value"], places=2)
-            said = f"{estimate_text(ratios.material, row)}, n = {row['n']}"
-            tip = f"{row['generator']} and {row['reference']}: {said}"
-            for one, other in ((row["generator"], row["reference"]), (row["reference"], row["generator"])):
-                cells.append({"line": one, "column": other, "value": row["value"], "text": text, "tip": tip})
+    """Which models agree."""
+    frame = ratios.stored("model_agreement")
+    figures = [_pairs(ratios, frame, both=True, top=1.0)] if frame.height else []
+    return ScenarioLine("Agreement between models", figures, frame)
+
+
+def _changes(ratios: Ratios) -> ScenarioLine | None:
+    """How far ratios change between models, each with each other, or between other settings."""
+    title, measures = "How far ratios change between two settings", ("ratio_change", "ratio_change_absolute")
+    rows = ratios.material.scores.filter(pl.col("measure").is_in(measures))
+    compared = rows["contrast"].drop_nulls().unique().to_list()
+    if compared != ["generator"]:
+        by = [c for c in compared if c in rows.columns]
+        return _line(ratios.material, title, ratios.stored(*measures, by=by))
+    parts = [ratios.stored(measure) for measure in measures]
+    both = [_pairs(ratios, part, both=i > 0) for i, part in enumerate(parts) if part.height]
+    return ScenarioLine(title, both, pl.concat(parts))
+
+
+def _pairs(ratios: Ratios, frame: pl.DataFrame, *, both: bool, top: float | None = None) -> Figure:
+    """Estimates of two models as a table of colours a group, ``both`` ways round where that is the same."""
+    measure = str(frame["measure"][0])
+    prose = ratios.material.explain(measure, ratios.basis["definition"])
+    signed, panels = prose.scale == "signed", []
+    top = top or max((abs(v) for v in frame["value"].drop_nulls()), default=1.0)
+    for group, rows in ratios.by_place(frame):
+        known = [row for row in rows if None not in (row["value"], row["reference"], row.get("generator"))]
+        cells = [_pair(ratios, row) for row in known]
+        mirrored = [{**c, "line": c["column"], "column": c["line"]} for c in cells] if both else []
+        lines, heads = (
+            [m for m in ratios.models if any(c[side] == m for c in (*cells, *mirrored))]
+            for side in ("line", "column")
+        )
         if cells:
-            spec = heat(cells, columns=models, lines=models, signed=True, top=1.0)
-            panels.append(
-                Panel(group, spec, panel_words("Agreement of models", group, cells[::2]), len(models))
-            )
-    if not frame.height:
-        return None
+            spec = heat([*cells, *mirrored], columns=heads, lines=lines, signed=signed, top=top)
+            panels.append(Panel(group, spec, panel_words(prose.title, group, cells), len(lines)))
     wide = sum(map(head_width, ratios.models)) > _HEADS_BESIDE
-    figure = _figure(ratios, frame, "model_agreement", panels, stacked=wide)
-    return ScenarioLine("Agreement between models", [figure], frame)
+    notes = notes_of(frame, 0, 0, dots=False)
+    if panels and frame["q_value"].drop_nulls().len():
+        floor = " The numbers include the noise floor, which the table gives."
+        notes.insert(0, f"* q ≤ {SIGNIFICANT}.{floor if frame['floor'].drop_nulls().len() else ''}")
+    direction = "" if both else "Each number is of the model at the left, less the one above. "
+    return _figure(
+        ratios, frame, measure, panels, stacked=wide, notes=notes, reads=f"{direction}{prose.reads}"
+    )
+
+
+def _pair(ratios: Ratios, row: Estimate) -> dict[str, Any]:
+    """The cell of two models."""
+    said = f"{estimate_text(ratios.material, row)}, n = {row['n']}"
+    star = "*" if row["q_value"] is not None and row["q_value"] <= SIGNIFICANT else ""
+    return {
+        "line": str(row["generator"]),
+        "column": str(row["reference"]),
+        "value": row["value"],
+        "text": f"{number(row['value'], places=2)}{star}",
+        "tip": f"{row['generator']} and {row['reference']}: {said}",
+    }
 
 
 def _stability(ratios: Ratios) -> ScenarioLine | None:
@@ -312,6 +356,8 @@ _LINES: Sequence[Callable[[Ratios], ScenarioLine | None]] = (
     _by_model("Which model shows it more often than the others", "model_deviation"),
     _by_model("How even the ratios are", "ratio_entropy"),
     _stability,
+    _changes,
     _wordings,
+    cluster_line,
     _ends,
 )

@@ -13,6 +13,7 @@ from stereotrope.report.material import Material
 from stereotrope.report.numbers import thousands
 from stereotrope.report.sections.scenarios.further import further_lines, share_line
 from stereotrope.report.sections.scenarios.ratios import (
+    MEAN,
     RATIO,
     SCENARIO,
     Ratios,
@@ -44,7 +45,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
         )
         figure = spread_figure(ratios)
         mine = further_lines(ratios)
-        lines += [*mine, ScenarioLine("", [], ratios.stored(DOMINATED, FOR_CERTAIN))]
+        lines += [*mine, ScenarioLine("", [], ratios.stored(DOMINATED, FOR_CERTAIN, MEAN))]
         blocks += [Block("text", [*told[:_MOST_SENTENCES], *left]), Block(figures=[figure])]
         blocks += _behind(mine)
     if not every:

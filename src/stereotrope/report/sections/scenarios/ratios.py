@@ -17,6 +17,7 @@ from stereotrope.report.series import Estimate
 
 RATIO = "female_ratio"
 SCENARIO = "scenario"
+MEAN = "mean_ratio"
 LEAST_KEPT = 0.5
 """Part of its pictures that a scenario must have a definite label of to be drawn, as in the measures."""
 ALL_MODELS = "all models"
@@ -139,6 +140,18 @@ class Ratios:
             *(pl.col(c).eq_missing(pl.lit(self.basis[c])) for c in alike),
             *(pl.col(c).is_null() for c in others),
         )
+
+    @cached_property
+    def means(self) -> dict[tuple[str, str], Estimate]:
+        """The mean ratio of each model and group, where it is stored."""
+        rows = self.stored(MEAN).iter_rows(named=True)
+        return {(self.model_of(row), self.group_of(row)): row for row in rows}
+
+    def mean_in(self, cell: RatioCell) -> Estimate:
+        """The mean ratio of a cell as stored, else that of what is drawn: a description without interval."""
+        plain = cell.shown["value"].mean()
+        bare = {"value": plain, "low": None, "high": None, "n": cell.shown.height, "undefined": "no ratio"}
+        return self.means.get((cell.model, cell.group), bare)
 
     def part_of(self, row: Estimate) -> str:
         """Which part of the scenarios an estimate is of: its category without the value that is counted."""

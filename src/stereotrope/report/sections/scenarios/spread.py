@@ -14,7 +14,7 @@ from stereotrope.escape import ellipsis, visible
 from stereotrope.report.charts.histograms import histograms
 from stereotrope.report.datatable import TableCell, estimate_text, table_by
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import count, number, thousands
+from stereotrope.report.numbers import count, interval, number, thousands
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, safe_name
 from stereotrope.report.sections.scenarios.ratios import RatioCell, Ratios, counted_out, reasons
 from stereotrope.report.series import Estimate
@@ -185,10 +185,12 @@ def _panel(
     rows: list[dict[str, Any]] = []
     told = []
     for line, (cell, bins) in enumerate(zip(cells, binned, strict=True)):
-        mean = _mean_of(cell)
-        said = f"{cell.model}: mean {number(mean, places=2)} of {count(bins.n, 'scenario')}"
+        mean = ratios.mean_in(cell)
+        told_mean = interval(mean["value"], mean["low"], mean["high"], mean["n"])
+        said = f"{cell.model}: mean {told_mean} of {count(bins.n, 'scenario')}"
         rows += bins.rows(line, cell.model, most, stored.ends)
-        rows.append({"line": line, "mean": mean, "tip": said})
+        ends_of = {end: mean[end] for end in ("low", "high") if mean[end] is not None}
+        rows.append({"line": line, "mean": mean["value"], "tip": said, **ends_of})
         ends = {one.least: one for one in stored.of(cell.model, group)}
         for side, least in (("left", False), ("right", True)):
             if one := ends.get(least):
@@ -203,15 +205,11 @@ def _panel(
     return Panel(group, spec, alt, 2 * len(lines))
 
 
-def _mean_of(cell: RatioCell) -> float:
-    """The mean of the ratios that are drawn: it describes these scenarios, and has no interval."""
-    return float(cell.shown["value"].mean())  # type: ignore[arg-type]
-
-
 def _reads(stored: Dominances) -> str:
     drawn = (
         "One histogram a model: how many scenarios have which ratio, in ten bins; the highest bar of the "
-        "figure fills its line. The dashed line is one half, ▲ the mean over the scenarios."
+        "figure fills its line. The dashed line is one half, ▲ the mean over the scenarios, with its "
+        "interval where that is stored."
     )
     low, high = stored.ends
     if (low, high) == (0.0, 1.0):
@@ -255,9 +253,7 @@ def _table(ratios: Ratios, binned: Sequence[Binned], stored: Dominances, title: 
         columns["group"] = lambda row: row[0].group
     columns["scenarios"] = lambda row: row[1].n
     columns["left out"] = lambda row: reasons(row[0].left_out)
-    columns["mean"] = lambda row: TableCell(
-        number(_mean_of(row[0]) if row[1].n else None, places=2), numeric=True
-    )
+    columns["mean [interval]"] = lambda row: _mean_cell(ratios, row[0])
     of_rows = [(cell, bins) for cell, bins in zip(ratios.cells, binned, strict=True)]
     headings = dict.fromkeys(one.heading for c in ratios.cells for one in stored.of(c.model, c.group))
     for heading in headings:
@@ -268,6 +264,11 @@ def _table(ratios: Ratios, binned: Sequence[Binned], stored: Dominances, title: 
             f"{row[1].counts[i]:g}", numeric=True
         )
     return table_by(title, of_rows, columns, "tables/scenario_histograms.csv")
+
+
+def _mean_cell(ratios: Ratios, cell: RatioCell) -> TableCell:
+    mean = ratios.mean_in(cell)
+    return TableCell(interval(mean["value"], mean["low"], mean["high"], mean["n"]), numeric=True)
 
 
 def _end_cell(material: Material, stored: Dominances, heading: str, *, certain: bool) -> Any:
