@@ -1,4 +1,4 @@
-"""Making the files that prompts take their further factors from: ``stereotrope design``.
+"""Making the files that prompts take words and further factors from: ``stereotrope design``.
 
 What models are asked for it is kept beside the audit file, in a ledger of its own, and asked once.
 """
@@ -19,11 +19,16 @@ from stereotrope.audit.outstanding import Work
 from stereotrope.audit.plan import generators_of, suite_of
 from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
-from stereotrope.design.factors import FactorFile, MadeFile, kept_rows
+from stereotrope.design import phrases_to_word, wording_of
+from stereotrope.design.factors import MadeFile, kept_rows
+from stereotrope.design.scenarios import is_scenarios
+from stereotrope.design.wording import WordsFile
 from stereotrope.errors import BudgetError, IncompleteError, InputError, UsageError
 from stereotrope.inputs.yaml import Source
 from stereotrope.run import Ledger, write_atomic
+from stereotrope.suites import suite_named
 
+_Place = tuple[str, str | int]
 ANSWERS = ".answers.db"
 """Ending of the ledger beside an audit file."""
 
@@ -107,8 +112,8 @@ def make_files(
     with ExitStack() as stack:
         ask = _Asking(answers_of(source), account, watcher or Silent(), stop or threading.Event(), stack)
         notes: list[str] = []
-        for index, one, prompts in _makers(spec, source, account):
-            made = _made(one, prompts, ask, source, index)
+        for where, one, of in _makers(spec, source, account):
+            made = _made(one, of, ask, source, where)
             if made.rows is not None:
                 write_atomic(one.path, _as_csv(made.rows))
             notes += made.notes
@@ -118,15 +123,15 @@ def make_files(
 def planned_work(spec: AuditSpec, source: Source) -> list[Work]:
     """Say what :func:`make_files` would ask of models; asks nothing, and changes no file.
 
-    Where the number of questions depends on answers that are still to come, it is the most there may be.
+    _Place the number of questions depends on answers that are still to come, it is the most there may be.
 
     Raises AuditFileError: As :func:`make_files`.
     """
     with ExitStack() as stack:
         planning = _Planning(answers_of(source), stack)
-        for index, one, prompts in _makers(spec, source, Account()):
+        for where, one, of in _makers(spec, source, Account()):
             try:
-                _made(one, prompts, planning, source, index)
+                _made(one, of, planning, source, where)
             except _Unasked:
                 continue
         return planning.work
@@ -138,20 +143,39 @@ def answers_of(source: Source) -> Path:
     return source.base / f"{name.removesuffix('.yaml').removesuffix('.yml')}{ANSWERS}"
 
 
-def _makers(
-    spec: AuditSpec, source: Source, account: Account
-) -> Iterator[tuple[int, FactorFile, pl.DataFrame]]:
-    """Files that can be made, with the prompts that they are of."""
+def _makers(spec: AuditSpec, source: Source, account: Account) -> Iterator[tuple[_Place, Any, pl.DataFrame]]:
+    """Files that can be made, in the order in which they need one another, with what they are of."""
     files = factor_files(spec, source, account)
-    if not any(one.can_make for one in files):
+    wording = _wording(spec, source, account)
+    if wording is None and not any(one.can_make for one in files):
         raise source.error(
             "factors: there is no file to make; add, for example, `factors: [{clusters: clusters.csv}]`",
             "factors",
         )
-    prompts = _prompts(spec, source, account)
-    for index, one in enumerate(files):
-        if one.can_make:
-            yield index, one, prompts
+    if wording is not None:
+        yield ("prompts", "wording"), *wording
+        if not wording[0].path.is_file():  # of a plan: the rules stand in
+            rest = {key: value for key, value in spec.prompts.items() if key != "wording"}
+            spec = spec.model_copy(update={"prompts": rest})
+    makers = [(("factors", index), one) for index, one in enumerate(files) if one.can_make]
+    prompts = _prompts(spec, source, account) if makers else pl.DataFrame()
+    yield from ((where, one, prompts) for where, one in makers)
+
+
+def _wording(spec: AuditSpec, source: Source, account: Account) -> tuple[WordsFile, pl.DataFrame] | None:
+    """The file of words that a model makes, and the phrases that are worded."""
+    if not is_scenarios(spec.prompts):
+        return None
+    try:
+        wording = wording_of(spec.prompts, source.base, account)
+        if wording is None or wording.asker is None:
+            return None
+        suite = suite_of(spec, source)
+        folder = suite_named(spec.suite).folder if spec.suite is not None else source.base
+        standard = suite.get("prompts")
+        return wording, phrases_to_word(spec.prompts, source.base, suite=standard, suite_base=folder)
+    except (UsageError, InputError) as error:
+        raise source.error(f"prompts: {error}", "prompts", "wording") from None
 
 
 def _prompts(spec: AuditSpec, source: Source, account: Account) -> pl.DataFrame:
@@ -164,11 +188,12 @@ def _prompts(spec: AuditSpec, source: Source, account: Account) -> pl.DataFrame:
     return requests_of(spec, suite, generators, 1, source, prefixes)[0]
 
 
-def _made(one: FactorFile, prompts: pl.DataFrame, ask: Any, source: Source, index: int) -> MadeFile:
+def _made(one: Any, of: pl.DataFrame, ask: Any, source: Source, where: _Place) -> MadeFile:
     try:
-        return one.make(prompts, kept_rows(one.path, one.written), ask)
+        made: MadeFile = one.make(of, kept_rows(one.path, one.written), ask)
+        return made
     except (UsageError, InputError) as error:
-        raise source.error(str(error), "factors", index) from None
+        raise source.error(str(error), *where) from None
 
 
 def _as_csv(rows: pl.DataFrame) -> bytes:

@@ -3,7 +3,13 @@
 from stereotrope.design.cues import BASE, cued_prompts
 from stereotrope.design.phrases import FORMS
 from stereotrope.design.prompts import expand, own_prompts, prompts_frame
-from stereotrope.design.scenarios import SCENARIO_FACTORS, ScenarioPrompts, scenario_prompts
+from stereotrope.design.scenarios import (
+    SCENARIO_FACTORS,
+    ScenarioPrompts,
+    phrases_to_word,
+    scenario_prompts,
+    wording_of,
+)
 
 __all__ = [
     "BASE",
@@ -13,6 +19,8 @@ __all__ = [
     "cued_prompts",
     "expand",
     "own_prompts",
+    "phrases_to_word",
     "prompts_frame",
     "scenario_prompts",
+    "wording_of",
 ]

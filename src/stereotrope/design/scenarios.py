@@ -3,6 +3,7 @@
 ``scenario`` is the prompt of the first subject: the unit whose pictures are counted together.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -10,10 +11,13 @@ from typing import Annotated, Any, NamedTuple
 import polars as pl
 from pydantic import BeforeValidator, Field
 
+from stereotrope.clients import Account
+from stereotrope.design.asking import text_asker
 from stereotrope.design.phrases import FORMS
 from stereotrope.design.prompts import fields_of, fill, prompts_frame, refuse_too_many
+from stereotrope.design.wording import WordsFile
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.inputs.options import Options, Text, Texts, options_of, shorten, text, texts
+from stereotrope.inputs.options import Item, Options, Text, Texts, options_of, shorten, text, texts
 from stereotrope.inputs.rows import read_rows
 from stereotrope.plugins import version_of
 
@@ -24,6 +28,7 @@ _EXAMPLE = (
     "{subjects: [a person, someone], groups: {activities: {form: activity, template: "
     '"{subject} who is {phrase}", phrases: [bake a cake]}}}'
 )
+_WORDING = "wording: {file: words.csv, model: openai:gpt-4o-mini}"
 _GROUP = '{form: activity, template: "{subject} who is {phrase}", phrases: [bake a cake]}'
 
 
@@ -60,7 +65,17 @@ def _groups(value: Any) -> Any:
 
 class _Scenarios(Options):
     subjects: Texts | None = None
+    wording: Item | None = None
     groups: Annotated[dict[str, Any] | None, BeforeValidator(_groups)] = Field(None)
+
+
+class Phrases(NamedTuple):
+    """A group: its form, its template, and phrase → words, None where they are to be made."""
+
+    name: str
+    form: str
+    template: str
+    phrases: Mapping[str, str | None]
 
 
 class ScenarioPrompts(NamedTuple):
@@ -75,7 +90,7 @@ def is_scenarios(prompts: Any) -> bool:
     return (
         isinstance(prompts, Mapping)
         and "template" not in prompts
-        and ("groups" in prompts or "subjects" in prompts)
+        and not {"groups", "subjects", "wording"}.isdisjoint(prompts)
     )
 
 
@@ -92,23 +107,89 @@ def scenario_prompts(
         ``template`` with ``{subject}`` and ``{phrase}``, and ``phrases``: a list; a mapping of a phrase to
         its words, which are taken as they are; a CSV file with a column ``phrase``, or ``{file, column,
         words}``, ``words`` a column of words that are taken so where it is filled in; or how many of the
-        suite's, evenly from its list. A group may be its phrases alone.
+        suite's, evenly from its list. A group may be its phrases alone. ``wording`` is a file of words for
+        phrases that have none, which a model may have made; the rules word the rest.
     base: Folder that names of files start from.
     suite, suite_base: What a suite says of the same, and its folder: it stands in where ``given`` is silent.
     Returns: Prompts with the factors :data:`SCENARIO_FACTORS`, and a note a group.
     Raises UsageError: A group lacks something, a template a field, or two groups make one prompt.
     Raises MetadataError: A file of phrases cannot be used; the message names its line.
     """
-    asked = options_of(_Scenarios, given, "scenarios", example=_EXAMPLE)
-    known = options_of(_Scenarios, suite or {}, "suite", example=_EXAMPLE)
+    asked, known, groups = _resolved(given, base, suite, suite_base)
     subjects = asked.subjects or known.subjects or ["a person"]
-    standard = known.groups or {}
+    wording = wording_of(given, base)
+    told = {} if wording is None else wording.words()
     rows: list[dict[str, str | None]] = []
     notes = []
+    for name, form, template, phrases in groups:
+        refuse_too_many(len(rows) + len(phrases) * len(subjects))
+        by: Counter[str] = Counter()
+        for phrase, words in phrases.items():
+            from_file = told.get((name, phrase)) if words is None else None
+            by["given" if words is not None else "rules" if from_file is None else "file"] += 1
+            worded = words or from_file or FORMS[form](phrase)
+            if not worded:
+                raise UsageError(f"group {name!r}: phrase {shorten(phrase)} leaves no words; write another")
+            scenario = fill(template, {"subject": subjects[0], "phrase": worded})
+            scope = {"prompt_group": name, "scenario": scenario}
+            for subject in subjects:
+                prompt = fill(template, {"subject": subject, "phrase": worded})
+                rows.append({**scope, "variation": subject, "text": prompt})
+        notes.append(_note(name, form, by, "" if wording is None else wording.written))
+    if not rows:
+        raise UsageError(f"there is no group of phrases; write {_EXAMPLE}")
+    return ScenarioPrompts(prompts_frame(rows, SCENARIO_FACTORS), tuple(notes))
+
+
+def phrases_to_word(
+    given: Mapping[str, Any],
+    base: Path | str,
+    *,
+    suite: Mapping[str, Any] | None = None,
+    suite_base: Path | str = ".",
+) -> pl.DataFrame:
+    """Return the phrases that have no words of their own: ``prompt_group``, ``form`` and ``phrase``.
+
+    The parameters are those of :func:`scenario_prompts`.
+    """
+    groups = _resolved(given, base, suite, suite_base)[2]
+    rows = [
+        (name, form, phrase) for name, form, _, listed in groups for phrase, w in listed.items() if w is None
+    ]
+    schema = dict.fromkeys(("prompt_group", "form", "phrase"), pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def wording_of(
+    given: Mapping[str, Any], base: Path | str, account: Account | None = None
+) -> WordsFile | None:
+    """Return the file of words that ``wording`` names, with the model that makes it; None where none is.
+
+    Raises UsageError: It names no file, or a model that cannot be asked.
+    """
+    written = given.get("wording")
+    if written is None:
+        return None
+    model = dict(written) if isinstance(written, Mapping) else {}
+    file = model.pop("file", None) if isinstance(written, Mapping) else written
+    if not isinstance(file, str) or not file:
+        raise UsageError(f"wording must name a file, found {shorten(written)}; write {_WORDING}")
+    asker = text_asker(model, "wording", account or Account()) if model else None
+    return WordsFile(Path(base) / file, file, asker)
+
+
+def _resolved(
+    given: Mapping[str, Any], base: Path | str, suite: Mapping[str, Any] | None, suite_base: Path | str
+) -> tuple[_Scenarios, _Scenarios, list[Phrases]]:
+    """What is asked for, what the suite says, and the groups with both."""
+    asked = options_of(_Scenarios, given, "scenarios", example=_EXAMPLE)
+    known = options_of(_Scenarios, suite or {}, "suite", example=_EXAMPLE)
+    standard = known.groups or {}
+    groups = []
     for name in asked.groups or standard:
         own, theirs = (
-            options_of(_Group, (groups or {}).get(name) or {}, f"group {name!r}", example=_GROUP)
-            for groups in (asked.groups, standard)
+            options_of(_Group, (listed or {}).get(name) or {}, f"group {name!r}", example=_GROUP)
+            for listed in (asked.groups, standard)
         )
         if standard and name not in standard and not own.model_fields_set >= {"form", "template", "phrases"}:
             hint = did_you_mean(name, standard, otherwise=f"the suite has {', '.join(standard)}")
@@ -120,22 +201,10 @@ def scenario_prompts(
             raise UsageError(f"group {name!r} needs a template; write it as {_GROUP}")
         if form not in FORMS:
             raise UsageError(f"group {name!r}: there is no form {form!r}; there is: {', '.join(FORMS)}")
-        phrases = _listed(name, own.phrases, theirs.phrases, Path(base), Path(suite_base))
-        refuse_too_many(len(rows) + len(phrases) * len(subjects))
         _check_template(name, template)
-        for phrase, words in phrases.items():
-            worded = FORMS[form](phrase) if words is None else words
-            if not worded:
-                raise UsageError(f"group {name!r}: phrase {shorten(phrase)} leaves no words; write another")
-            scenario = fill(template, {"subject": subjects[0], "phrase": worded})
-            scope = {"prompt_group": name, "scenario": scenario}
-            for subject in subjects:
-                prompt = fill(template, {"subject": subject, "phrase": worded})
-                rows.append({**scope, "variation": subject, "text": prompt})
-        notes.append(_note(name, form, [words is None for words in phrases.values()]))
-    if not rows:
-        raise UsageError(f"there is no group of phrases; write {_EXAMPLE}")
-    return ScenarioPrompts(prompts_frame(rows, SCENARIO_FACTORS), tuple(notes))
+        listed = _listed(name, own.phrases, theirs.phrases, Path(base), Path(suite_base))
+        groups.append(Phrases(name, form, template, listed))
+    return asked, known, groups
 
 
 def _check_template(name: str, template: str) -> None:
@@ -146,13 +215,14 @@ def _check_template(name: str, template: str) -> None:
         )
 
 
-def _note(name: str, form: str, by_rule: list[bool]) -> str:
-    n, ruled = len(by_rule), sum(by_rule)
-    library = f", lemminflect {version_of('lemminflect')}"
-    how = {
-        0: "words given",
-        n: "words as written" if form == "as_written" else f"worded by rules (form {form}{library})",
-    }.get(ruled, f"{ruled:,} worded by rules (form {form}{library}), {n - ruled:,} given")
+def _note(name: str, form: str, by: Counter[str], file: str) -> str:
+    n, library = by.total(), f", lemminflect {version_of('lemminflect')}"
+    ruled = "words as written" if form == "as_written" else f"worded by rules (form {form}{library})"
+    ways = {"rules": ruled, "file": f"words of {file}", "given": "words given"}
+    parts = [(by[way], said) for way, said in ways.items() if by[way]]
+    how = parts[0][1]
+    if len(parts) > 1:
+        how = ", ".join(f"{k:,} {said.removeprefix('words ')}" for k, said in parts)
     return f"prompts {name}: {n:,} phrase{'s' if n != 1 else ''}, {how}"
 
 
