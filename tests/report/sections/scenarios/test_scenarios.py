@@ -13,6 +13,7 @@ from tests.report.made_up import FakeRun
 from tests.report.sections.scenarios.made_up_scenarios import (
     FACTORS,
     MODELS,
+    N,
     derived,
     make_scenarios,
     ratio_row,
@@ -116,7 +117,8 @@ def test_the_headline_has_a_row_a_model_and_group_with_intervals(run: FakeRun) -
     (table,) = told["tables"]
     assert len(table["rows"]) == 6
     assert table["columns"][:2] == ["model", "group"]
-    assert all("[" in text for text in table["rows"][0][2:6])
+    assert all("[" in text for text in table["rows"][0][2:4])
+    assert {row["measure"] for row in table["estimates"]} == {"dominated", "dominated_at_least"}
 
 
 def test_scenarios_of_too_few_labels_are_not_drawn_but_counted(tmp_path: Path) -> None:
@@ -207,6 +209,23 @@ def test_changes_between_models_are_pairs_in_the_direction_that_is_stored(run: F
     assert told == stored.select("generator", "reference", "value").rows()
     assert len(absolute.panels[0].spec["data"]["values"]) == 2 * stored.height
     assert absolute.notes[0].endswith("The numbers include the noise floor, which the table gives.")
+
+
+def test_ratios_and_shares_of_all_pictures_wait_here_and_nowhere_else(tmp_path: Path) -> None:
+    of = {"generator": "m", "prompt_group": "activities"}
+    rows = [ratio_row({**of, "scenario": f"scenario {i} (activities)"}, 4 * i) for i in range(9)]
+    whole = [ratio_row(of, 20)]
+    told = {"measure": "share", "definition": "share", "attribute": "perceived_age", "n": N, "level": 0.95}
+    shares = [{**of, **told, "category": age, "value": v} for age, v in (("20-29", 0.7), ("70+", 0.3))]
+    single = [{**row, "scenario": "scenario 0 (activities)"} for row in shares]
+    estimates = estimate_frame([*rows, *whole, *shares, *single], factors=list(FACTORS))
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], estimates=estimates)
+    page = report.write(run, figures=False).read_text(encoding="utf-8")
+    told_here = section(page)
+    assert "<summary>Ratios of all pictures together</summary>" in told_here
+    assert "<summary>Shares of labels: perceived age</summary>" in told_here
+    assert "2 rows of single scenarios are in the files tables/share.csv and .parquet." in told_here
+    assert not re.findall(r'id="figure-[^"]+"', page.replace(told_here, ""))
 
 
 def test_clusters_stand_by_their_mean_over_all_models_with_spread_and_rank(run: FakeRun) -> None:

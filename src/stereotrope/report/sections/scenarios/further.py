@@ -1,6 +1,7 @@
 """What else is stored of ratios over scenarios, one line of the page each."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -14,16 +15,18 @@ from stereotrope.report.charts.stacks import stacks
 from stereotrope.report.datatable import dot_of, estimate_cell, estimate_text, table_by, table_of
 from stereotrope.report.figures import dot_rows, figures_of
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import count, number, probability
+from stereotrope.report.numbers import count, number, probability, thousands
 from stereotrope.report.panels import (
     MOST_PANELS,
     SIGNIFICANT,
     Figure,
     Panel,
     domain_of,
+    files_of,
     notes_of,
     panel_words,
 )
+from stereotrope.report.prose import listing
 from stereotrope.report.sections.scenarios.clusters import cluster_line
 from stereotrope.report.sections.scenarios.ratios import (
     RATIO,
@@ -37,6 +40,7 @@ from stereotrope.report.sections.scenarios.ratios import (
 from stereotrope.report.sections.scenarios.spread import Binned
 from stereotrope.report.series import Estimate, Series
 
+SHARE = "share"
 _GROWN, _SHRUNK = "amplified", "reduced"
 _COLOURS = {_GROWN: "var(--group-4)", _SHRUNK: "var(--group-3)"}
 _BINS = 20
@@ -343,11 +347,23 @@ def _wordings(ratios: Ratios) -> ScenarioLine | None:
     )
 
 
-def share_line(material: Material) -> ScenarioLine | None:
-    """Shares of every label, as they are drawn elsewhere, without those of single scenarios."""
-    rows = material.estimates.filter(pl.col("measure") == "share", pl.col("aggregate").is_null())
-    frame = rows.filter(pl.col(SCENARIO).is_null())
-    return _line(material, "Shares of every label, such as perceived race and age", frame)
+def whole_lines(material: Material) -> list[ScenarioLine]:
+    """Ratios and shares that are not of single scenarios, as they are drawn elsewhere."""
+    ratios, shares = (material.scores.filter(measure=measure) for measure in (RATIO, SHARE))
+    attributes = [words(name) for name in shares["attribute"].drop_nulls().unique(maintain_order=True)]
+    titles = ("Ratios of all pictures together", f"Shares of labels: {listing(attributes, most=4)}")
+    lines = []
+    for title, frame in zip(titles, (ratios, shares), strict=True):
+        line = _line(material, title, frame.filter(pl.col(SCENARIO).is_null()))
+        single = frame[SCENARIO].count()
+        if line is None or not line.figures:
+            continue
+        if single and frame is shares:
+            said = f"{thousands(single)} rows of single scenarios are in {files_of(SHARE)}."
+            last = replace(line.figures[-1], notes=[*line.figures[-1].notes, said])
+            line = replace(line, figures=[*line.figures[:-1], last])
+        lines.append(line)
+    return lines
 
 
 _LINES: Sequence[Callable[[Ratios], ScenarioLine | None]] = (

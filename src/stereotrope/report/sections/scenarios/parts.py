@@ -10,16 +10,14 @@ from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import estimate_text
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
-from stereotrope.report.numbers import thousands
-from stereotrope.report.sections.scenarios.further import further_lines, share_line
+from stereotrope.report.numbers import count, thousands
+from stereotrope.report.sections.scenarios.further import SHARE, further_lines, whole_lines
 from stereotrope.report.sections.scenarios.ratios import (
     MEAN,
     RATIO,
     SCENARIO,
     Ratios,
     ScenarioLine,
-    counted_out,
-    reasons,
 )
 from stereotrope.report.sections.scenarios.spread import (
     DOMINATED,
@@ -36,24 +34,22 @@ _MOST_SENTENCES = 6
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     """The figure of each attribute's ratios, and what else is stored of them."""
     every = Ratios.of(material)
-    blocks: list[Block] = []
-    lines: list[ScenarioLine] = []
-    for ratios in every:
-        told = sentences(ratios)
-        left = [f"The table below has {len(told) - _MOST_SENTENCES} more models."] * (
-            len(told) > _MOST_SENTENCES
-        )
-        figure = spread_figure(ratios)
-        mine = further_lines(ratios)
-        lines += [*mine, ScenarioLine("", [], ratios.stored(DOMINATED, FOR_CERTAIN, MEAN))]
-        blocks += [Block("text", [*told[:_MOST_SENTENCES], *left]), Block(figures=[figure])]
-        blocks += _behind(mine)
     if not every:
         return []
-    shares = share_line(material)
-    blocks += _behind([shares] if shares else [])
-    blocks.append(Block("text", [], replaces=_replaced(material, [*lines, *([shares] if shares else [])])))
-    return blocks
+    blocks: list[Block] = []
+    whole = whole_lines(material)
+    lines = list(whole)
+    for ratios in every:
+        told, mine = sentences(ratios), further_lines(ratios)
+        left = len(told) - _MOST_SENTENCES
+        more = [f"The table below has {count(left, 'more model', 'more models')}."] if left > 0 else []
+        blocks += [
+            Block("text", [*told[:_MOST_SENTENCES], *more]),
+            Block(figures=[spread_figure(ratios)]),
+            *_behind(mine),
+        ]
+        lines += [*mine, ScenarioLine("", [], ratios.stored(DOMINATED, FOR_CERTAIN, MEAN))]
+    return [*blocks, *_behind(whole), Block("text", [], replaces=_replaced(material, lines))]
 
 
 def _behind(lines: Sequence[ScenarioLine]) -> list[Block]:
@@ -62,14 +58,12 @@ def _behind(lines: Sequence[ScenarioLine]) -> list[Block]:
 
 
 def _replaced(material: Material, lines: Sequence[ScenarioLine]) -> frozenset[str]:
-    """The measures of which everything is shown here; those by scenario are in the histograms."""
+    """The measures of which everything is shown here; ratios by scenario are in the histograms."""
     shown = pl.concat([line.shows.select("measure") for line in lines])["measure"].value_counts()
-    every = material.estimates.filter(
-        (pl.col("measure") != "share") | pl.col(SCENARIO).is_null(),
-    )["measure"].value_counts()
+    single = pl.col(SCENARIO).is_not_null() & pl.col("measure").is_in([RATIO, SHARE])
+    every = material.scores.filter(~single)["measure"].value_counts()
     whole = shown.join(every, on="measure").filter(pl.col("count") >= pl.col("count_right"))["measure"]
-    by_scenario = material.estimates.filter(measure=RATIO)[SCENARIO].null_count() == 0
-    return frozenset([*whole, *[RATIO] * by_scenario])
+    return frozenset([RATIO, *whole])
 
 
 def _headline(material: Material) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
@@ -90,15 +84,13 @@ def _table(ratios: Ratios) -> dict[str, Any]:
         first = ends[0].plain
         texts = []
         for one in ends:
-            heads += [h for h in (one.heading, f"{one.heading} for certain") if h not in heads]
-            for row in (one.plain, one.certain):
-                texts.append("" if row is None else estimate_text(ratios.material, row))
-                estimates += [] if row is None else [row]
-        left = reasons(counted_out(first))
-        rows.append([cell.model, cell.group, *texts, thousands(first["n"] or 0), left])
+            heads += [one.heading] * (one.heading not in heads)
+            texts.append(estimate_text(ratios.material, one.plain))
+            estimates += [row for row in (one.plain, one.certain) if row is not None]
+        rows.append([cell.model, cell.group, *texts, thousands(first["n"] or 0)])
     if not rows:
         return {}
-    columns = ["model", "group", *heads, "scenarios", "left out"]
+    columns = ["model", "group", *heads, "n"]
     kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     return {
         "what": "scenarios",
