@@ -24,7 +24,7 @@ def design_audit(
         ),
     ] = None,
 ) -> None:
-    """Make the files of an audit's prompts: words by a model, clusters.
+    """Make the files of an audit's prompts: words by a model, clusters, topics.
 
     Files that are there stay as they are but for what they lack: edit them, and
     run the audit. Neither pictures nor labels hang on them. Models that are asked

@@ -108,3 +108,8 @@ def test_a_prompt_that_has_none_of_the_columns_has_no_level(tmp_path):
     )
     made = join_factors(prompts, [factor_file("more.csv", relative_to=tmp_path)])
     assert made.prompts["place"].to_list() == ["street", None, "table"]
+
+
+def test_a_row_of_no_prompt_may_be_empty(tmp_path):
+    made = joined(tmp_path, "thing,place\ncar,street\ncup,table\nsofa,\n")
+    assert made.prompts["place"].to_list() == ["street", "street", "table"]

@@ -121,14 +121,16 @@ def _looked_up(
     found: RowFile, source: FactorFile, keys: Sequence[str], names: Sequence[str], prompts: pl.DataFrame
 ) -> tuple[list[Sequence[str | None]], list[int]]:
     """The levels of each prompt, None where it has none of the columns; and lines of rows of no prompt."""
-    levels: dict[_Key, tuple[str, ...]] = {}
+    asked: list[_Key] = [tuple(map(_plain, key)) for key in prompts.select(keys).iter_rows()]
+    wanted = set(asked)
+    levels: dict[_Key, tuple[str | None, ...]] = {}
     lines: dict[_Key, int] = {}
     for row in found.rows:
         key = tuple(row.text(name) for name in keys)
         cells = []
         for name in names:
             cell = row.text(name)
-            if cell is None:
+            if cell is None and key in wanted:
                 raise row.error(
                     f"column {name!r} must hold the {name} of {_said(key)}, found nothing; fill it in"
                 )
@@ -136,9 +138,7 @@ def _looked_up(
         if key in levels:
             raise row.error(f"{_said(key)} stands in line {lines[key]} already; leave one of the rows out")
         levels[key], lines[key] = tuple(cells), row.line
-    asked: list[_Key] = [tuple(map(_plain, key)) for key in prompts.select(keys).iter_rows()]
     missing = [key for key in dict.fromkeys(asked) if key not in levels and any(key)]
-    wanted = set(asked)
     of_others = {key: line for key, line in lines.items() if key not in wanted}
     if missing:
         raise MetadataError(_missing(found, source, keys, missing, of_others))
