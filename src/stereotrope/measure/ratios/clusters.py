@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
@@ -133,15 +134,12 @@ def cluster_ratio(
     )
     rows: list[dict[str, Any]] = []
     for table in tables:
-        joined = (
-            table.scenarios.cast(pl.String)
-            .alias(over)
-            .to_frame()
-            .join(named, on=over, how="left", maintain_order="left")
-        )
+        scenarios = pl.DataFrame({over: table.scenarios.cast(pl.String)}).with_row_index("_at")
+        placed = scenarios.join(named, on=over).sort("_at").group_by(cluster).agg("_at").sort(cluster)
+        members = {name: np.array(places) for name, places in placed.iter_rows()}
         shared = {**table.levels, "level": level, "source": "everyday gender, section 4.1"}
         for name, shares in _of_models(table):
-            for row in _clusters(joined[cluster], shares, level):
+            for row in _clusters(members, shares, level):
                 rows.append({**shared, among: name, cluster: row.pop("cluster"), **row})
     return estimate_frame(rows, factors=(*factors, among, cluster))
 
@@ -179,22 +177,20 @@ def _of_models(table: LevelTable) -> Iterator[tuple[str | None, Floats]]:
     yield from zip(table.names, table.shares.T, strict=True)
 
 
-def _clusters(names: pl.Series, shares: Floats, level: float) -> Iterator[dict[str, Any]]:
-    """Rows of all clusters, in the order of their names.
-
-    names, shares: Cluster and share of each scenario.
-    """
-    every = names.drop_nulls().unique().sort().to_list()
-    members = [shares[(names == name).fill_null(False).to_numpy()] for name in every]
-    known = [own[~np.isnan(own)] for own in members]
+def _clusters(
+    members: Mapping[str, NDArray[np.int64]], shares: Floats, level: float
+) -> Iterator[dict[str, Any]]:
+    """Rows of all clusters; ``members`` are the places of their scenarios in ``shares``."""
+    known = [own[~np.isnan(own)] for own in (shares[places] for places in members.values())]
     some = [at for at, own in enumerate(known) if own.size]
     ranked: dict[int, tuple[float, ...]] = {}
     if some:
         code = np.repeat(np.arange(len(some)), [known[at].size for at in some])
         ranks = clustered_ranks(np.concatenate([known[at] for at in some]), code, level=level)
         ranked = dict(zip(some, zip(*(x.tolist() for x in ranks), strict=True), strict=True))
-    for at, (name, own) in enumerate(zip(every, known, strict=True)):
-        shared = {"cluster": name, "n": own.size, "excluded": {"not kept": members[at].size - own.size}}
+    for at, (name, places) in enumerate(members.items()):
+        own = known[at]
+        shared = {"cluster": name, "n": own.size, "excluded": {"not kept": places.size - own.size}}
         for kind, numbers in _numbers(own, ranked.get(at, ()), level).items():
             yield {**shared, "measure": kind, **numbers}
 
