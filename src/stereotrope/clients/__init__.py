@@ -9,6 +9,7 @@ request is sent, and kept nowhere.
 from stereotrope.clients.account import Account, Call, Total, totals_of
 from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.chat import RESPONSE_FORMATS, Answer, ChatClient
+from stereotrope.clients.embedding import EmbeddingClient
 from stereotrope.clients.endpoint import ENDPOINT_KEYS, PROVIDERS, Endpoint, is_model, split_model
 from stereotrope.clients.error_body import declining_form, error_in, is_moderation, is_trouble, tells_error
 from stereotrope.clients.failures import ErrorReply, classify
@@ -27,6 +28,7 @@ __all__ = [
     "Call",
     "Caller",
     "ChatClient",
+    "EmbeddingClient",
     "Endpoint",
     "ErrorReply",
     "Expectation",

@@ -12,7 +12,7 @@ from stereotrope.errors import BudgetError, UsageError
 BEGUN = "calls:begun"
 ANSWERED = "calls:answered"
 
-Kind = Literal["chat", "image"]
+Kind = Literal["chat", "image", "embedding"]
 Outcome = Literal[
     "ok",
     "refused",
@@ -42,7 +42,8 @@ class Book(Protocol):
 class Call:
     """One HTTP request to a model server, as it ended.
 
-    provider, model, kind: Whom it was sent to, and whether for ``chat`` or an ``image``.
+    provider, model, kind: Whom it was sent to, and whether for ``chat``, an ``image`` or an
+        ``embedding``.
     outcome: ``ok`` and ``refused`` are answers; ``invalid`` is a reply that is no answer (a web page, a body
         cut short); the others say why there was none.
     input_tokens, output_tokens, images: As the server counted them, None where it does not say.

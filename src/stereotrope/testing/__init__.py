@@ -1,7 +1,7 @@
 """A model server on this computer, for tests of whatever talks to one.
 
-:class:`Loopback` speaks chat completions and image generations over real HTTP, draws pictures whose
-values it knows, judges them with errors of a known size, and goes wrong in every way it is told to.
+:class:`Loopback` speaks chat completions, image generations and embeddings over real HTTP, draws pictures
+whose values it knows, judges them with errors of a known size, and goes wrong in every way it is told to.
 """
 
 from stereotrope.testing.images import CalibratedPainter, Declined

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from stereotrope.errors import UsageError
-from stereotrope.testing import chat, images
+from stereotrope.testing import chat, embeddings, images
 from stereotrope.testing.judge import Judge, KnownValues, Question, Reader, look_up
 from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours, error, general
 from stereotrope.testing.plant import Plant
@@ -106,6 +106,7 @@ class Loopback:
         self._failure: OSError | None = None
         self.register("POST", "/v1/chat/completions", self._chat, kind="chat")
         self.register("POST", "/v1/images/generations", self._images, kind="images")
+        self.register("POST", "/v1/embeddings", embeddings.embed, kind="embeddings")
         self.register("GET", "/v1/models", self._models, kind="models")
         self.register("GET", "/files/", self._file, kind="files")
 

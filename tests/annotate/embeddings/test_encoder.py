@@ -13,8 +13,8 @@ from PIL import Image
 from tests.conftest import require
 
 from stereotrope import annotate
-from stereotrope.annotate.embeddings.vectors import pack
 from stereotrope.errors import ModelUnusable, UsageError
+from stereotrope.stats.vectors import pack
 
 
 def made(folder, **options):

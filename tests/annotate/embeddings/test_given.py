@@ -8,8 +8,8 @@ import pytest
 
 from stereotrope import annotate
 from stereotrope.annotate.embeddings.given import GivenEmbeddings
-from stereotrope.annotate.embeddings.vectors import pack, unit_vector, unpack
 from stereotrope.errors import MetadataError, UsageError
+from stereotrope.stats.vectors import pack, unit_vector, unpack
 
 IMAGES = pl.DataFrame(
     {

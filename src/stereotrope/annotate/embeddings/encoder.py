@@ -12,15 +12,7 @@ import polars as pl
 from pydantic import AfterValidator, Field
 
 from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.embeddings.vectors import (
-    PICTURES_ONLY,
-    Pixels,
-    Vector,
-    embeddings_rows,
-    pack,
-    unit_vector,
-    unpack,
-)
+from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels, embeddings_rows
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.local import (
     DECODING_THREADS,
@@ -36,6 +28,7 @@ from stereotrope.annotate.registry import annotator
 from stereotrope.errors import PictureError, did_you_mean
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
+from stereotrope.stats.vectors import Vector, pack, unit_vector, unpack
 from stereotrope.tables import fingerprint_of
 
 if TYPE_CHECKING:

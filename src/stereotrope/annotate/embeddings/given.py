@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.annotate.embeddings.vectors import Vector, embeddings_rows, unit_vector
+from stereotrope.annotate.embeddings.vectors import embeddings_rows
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.registry import annotator
@@ -19,6 +19,7 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import HASH, IMAGE_COLUMNS
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.inputs.rows import PARQUET, RowFile, read_rows
+from stereotrope.stats.vectors import Vector, unit_vector
 from stereotrope.tables import fingerprint_of
 
 _COLUMNS = {

@@ -11,15 +11,15 @@ with warnings.catch_warnings():
     import umap
 
 DIMENSIONS = 16
-MIN_SIZE = MIN_SAMPLES = 3
+MIN_SAMPLES = 3
 """Of UMAP, and of HDBSCAN (arXiv:2503.23398, appendix C.3)."""
 FEWEST = DIMENSIONS + 2
 """Texts from which UMAP has room for its dimensions; fewer are clustered by their vectors as they are."""
 
 
-def clusters_of(vectors: NDArray[np.float32], seed: int) -> NDArray[np.int64]:
+def clusters_of(vectors: NDArray[np.float32], seed: int, min_size: int) -> NDArray[np.int64]:
     """Number of each vector's cluster, -1 where it is noise; the same on one machine for one seed."""
-    if len(vectors) < MIN_SIZE:
+    if len(vectors) < min_size:
         return np.full(len(vectors), -1)
     reduced = vectors
     if len(vectors) > FEWEST:
@@ -33,7 +33,7 @@ def clusters_of(vectors: NDArray[np.float32], seed: int) -> NDArray[np.int64]:
                 n_jobs=1,
             ).fit_transform(vectors)
     found = HDBSCAN(
-        min_cluster_size=MIN_SIZE,
+        min_cluster_size=min_size,
         min_samples=MIN_SAMPLES,
         metric="cosine",
         cluster_selection_method="leaf",

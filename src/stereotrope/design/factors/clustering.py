@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.plugins import version_of
+from stereotrope.stats.vectors import unit_vector
 
 LIBRARIES = ("scikit-learn", "umap-learn")
+MIN_SIZE = 3
+"""Of a cluster (arXiv:2503.23398, appendix C.3)."""
 Vectors = NDArray[np.float32]
 
 BY_DENSITY, NEAREST, ADDED, ALONE = "density", "nearest", "added", "none"
@@ -42,7 +45,7 @@ def require_clustering() -> None:
 def cluster_vectors(vectors: Vectors, seed: int) -> Placing:
     """Cluster unit vectors: UMAP, HDBSCAN, and what it calls noise to the nearest centroid by cosine."""
     reduction: Any = importlib.import_module("stereotrope.design.factors._reduction")
-    found: NDArray[np.int64] = reduction.clusters_of(vectors, seed)
+    found: NDArray[np.int64] = reduction.clusters_of(vectors, seed, MIN_SIZE)
     if found.max(initial=-1) < 0:
         return Placing([0] * len(vectors), [ALONE] * len(vectors))
     noise = found < 0
@@ -62,23 +65,20 @@ def nearest(vectors: Vectors, members: Vectors, numbers: Sequence[int]) -> list[
     return [known[at] for at in closest]
 
 
-def unit_vectors(
-    rows: Sequence[Sequence[float]] | NDArray[Any], texts: Sequence[str], encoder: str
-) -> Vectors:
-    """Vectors of texts at unit length.
+def unit_vectors(rows: Sequence[Any], texts: Sequence[str], encoder: str) -> Vectors:
+    """Vectors of texts at unit length; a row is None where the encoder gave none.
 
-    Raises UsageError: One is of another length, not finite, or all 0; the message names its text.
+    Raises UsageError: One is missing, of another length, not finite, or all 0; the message names its text.
     """
-    made = []
+    made: list[Vectors] = []
     for text, row in zip(texts, rows, strict=True):
-        vector = np.asarray(row, np.float64)
-        length = float(np.linalg.norm(vector))
-        if not np.isfinite(length) or length == 0 or len(vector) != len(rows[0]):
+        vector = None if row is None else unit_vector(row)
+        if vector is None or len(vector) != len(made[0] if made else vector):
             raise UsageError(
                 f"encoder {encoder!r} gives {text!r} no vector that can be compared; take another "
                 "encoder, or leave the phrase out"
             )
-        made.append((vector / length).astype(np.float32))
+        made.append(vector)
     return np.stack(made)
 
 

@@ -5,8 +5,10 @@ The method is that of L. Girrbach et al., arXiv:2503.23398, section 3.1 and appe
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 from pydantic import Field
 
@@ -15,8 +17,10 @@ from stereotrope.design.factors.clustering import (
     ADDED,
     ALONE,
     LIBRARIES,
+    MIN_SIZE,
     NEAREST,
     Placing,
+    Vectors,
     cluster_vectors,
     nearest,
     require_clustering,
@@ -24,7 +28,7 @@ from stereotrope.design.factors.clustering import (
 )
 from stereotrope.design.factors.contract import FactorFile, MadeFile, factor, unit_of
 from stereotrope.design.factors.encoders import SentenceEncoder, sentence_encoder
-from stereotrope.design.factors.titles import SPECIFIERS, Titled, asked_titles, word_titles
+from stereotrope.design.factors.titles import SPECIFIERS, Titled, asked_titles, title_question, word_titles
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Item, Name, Options, Text
@@ -107,14 +111,15 @@ class Clusters(FactorFile):
             return MadeFile(None, (f"{self.written}: every one of {wanted.height:,} has a cluster",))
         self.require()
         groups = _groups(new, of, within, self.specifiers)
+        stored = [before.filter(pl.lit(within is None) | (pl.lit(g.name) == pl.col(keys[0]))) for g in groups]
+        vector_of = self._vectors(groups, stored, of, ask)
         found: dict[int, list[tuple[str, str]]] = {}
         placings: dict[int, Placing] = {}
-        for i, group in enumerate(groups):
-            known = before.filter(pl.lit(within is None) | (pl.lit(group.name) == pl.col(keys[0])))
+        for i, (group, known) in enumerate(zip(groups, stored, strict=True)):
             if known.height:
-                found[i] = self._added(group, known, of, ask)
+                found[i] = self._added(group, known, of, vector_of)
             else:
-                placings[i] = self._placed(group, ask)
+                placings[i] = self._placed(group, vector_of)
         titled, lacking = self._titles([(groups[i], placings[i].numbers) for i in placings], ask)
         for (i, placing), titles in zip(placings.items(), titled, strict=True):
             found[i] = [(titles[n], way) for n, way in zip(placing.numbers, placing.placed, strict=True)]
@@ -132,24 +137,44 @@ class Clusters(FactorFile):
             table, (*notes, f"{self.written}: {self.encoder.described}, {versions}, seed {self.seed}")
         )
 
-    def _placed(self, group: Group, ask: Asking) -> Placing:
+    def _vectors(
+        self, groups: Sequence[Group], stored: Sequence[pl.DataFrame], of: str, ask: Asking
+    ) -> dict[str, Vectors]:
+        """The vector of everything that is compared, asked for together."""
+        texts = dict.fromkeys(words for group in groups for words in group.words)
+        for group, known in zip(groups, stored, strict=True):
+            texts |= dict.fromkeys(_said(group, known[of].to_list()) if known.height else ())
+        asking = ask
+        if self.titler is not None:
+            new = [
+                g
+                for g, known in zip(groups, stored, strict=True)
+                if not known.height and len(g.texts) >= MIN_SIZE
+            ]
+            like = [
+                title_question(g.name or "prompts", g.words[at : at + MIN_SIZE], g.specifier)
+                for g in new
+                for at in range(0, len(g.words) - MIN_SIZE + 1, MIN_SIZE)
+            ]
+            asking = partial(ask, then=[(self.titler, like)])
+        return dict(zip(texts, self.encoder.vectors(list(texts), asking), strict=True))
+
+    def _placed(self, group: Group, vector_of: Mapping[str, Vectors]) -> Placing:
         """The cluster of each text; the order in which a file has them decides nothing."""
         order = sorted(range(len(group.texts)), key=lambda i: group.words[i])
-        numbers, placed = cluster_vectors(
-            self.encoder.vectors([group.words[i] for i in order], ask), self.seed
-        )
+        vectors = np.stack([vector_of[group.words[i]] for i in order])
+        numbers, placed = cluster_vectors(vectors, self.seed)
         back = sorted(range(len(order)), key=order.__getitem__)
         return Placing([numbers[at] for at in back], [placed[at] for at in back])
 
-    def _added(self, group: Group, known: pl.DataFrame, of: str, ask: Asking) -> list[tuple[str, str]]:
+    def _added(
+        self, group: Group, known: pl.DataFrame, of: str, vector_of: Mapping[str, Vectors]
+    ) -> list[tuple[str, str]]:
         """Title of the nearest cluster that is there."""
         titles = sorted(known[self.name].unique())
-        there = known[of].to_list()
-        said = told_words([*there, *group.texts])
-        texts = [said[text] for text in (*there, *group.texts)]
-        vectors = self.encoder.vectors(texts, ask)
+        vectors = np.stack([vector_of[words] for words in _said(group, known[of].to_list())])
         numbers = [titles.index(title) for title in known[self.name]]
-        found = nearest(vectors[len(there) :], vectors[: len(there)], numbers)
+        found = nearest(vectors[known.height :], vectors[: known.height], numbers)
         return [(titles[number], ADDED) for number in found]
 
     def _titles(
@@ -173,6 +198,13 @@ class Clusters(FactorFile):
         reasons = "; ".join(f"{n:,} × {reason}" for reason, n in Counter(lacking).most_common(3))
         left = f", but for {len(lacking):,} by their words ({reasons})" if lacking else ""
         return [f"{self.written}: titles by {self.titler.name}{left}"]
+
+
+def _said(group: Group, there: Sequence[str]) -> list[str]:
+    """The words that tell texts apart, of those that have a cluster and of a group's."""
+    texts = [*there, *group.texts]
+    said = told_words(texts)
+    return [said[text] for text in texts]
 
 
 def _groups(new: pl.DataFrame, of: str, within: str | None, specifiers: Mapping[str, str]) -> list[Group]:

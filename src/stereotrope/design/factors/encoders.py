@@ -2,15 +2,19 @@
 
 import hashlib
 import importlib
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from stereotrope.design.asking import Asking
+from stereotrope.clients import EmbeddingClient, Expectation
+from stereotrope.design.asking import STAGE, Asking
 from stereotrope.design.factors.clustering import Vectors, unit_vectors
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import shorten
+from stereotrope.inputs.options import Text, options_of, shorten
+from stereotrope.inputs.serving import ModelOptions
 from stereotrope.plugins import version_of
+from stereotrope.stats.vectors import pack, unit_vector, unpack
 
 STATIC = "wordllama"
 
@@ -64,11 +68,96 @@ def _static() -> Any:
     return importlib.import_module("stereotrope.design.factors._static")
 
 
-def sentence_encoder(spec: str | Mapping[str, Any], context: Context) -> SentenceEncoder:
-    """Make the encoder that an audit file names.
+class EmbeddingAsker:
+    """Asks an endpoint for vectors of texts, many at once."""
 
-    Raises UsageError: There is none of that name.
+    stage = STAGE
+    batch = 64
+
+    def __init__(self, client: EmbeddingClient, name: str, version: str | None) -> None:
+        self.name, self._client, self._version = name, client, version
+
+    @property
+    def fingerprint(self) -> str:
+        """Model, parameters and version, as text."""
+        return json.dumps(["embeddings", self._client.parameters, self._version], sort_keys=True)
+
+    @property
+    def concurrency(self) -> int:
+        """As many requests as the endpoint may be asked at once."""
+        return self._client.endpoint.concurrency
+
+    def key_of(self, text: str) -> str:
+        """Content key of a text's vector by this model."""
+        return hashlib.sha256(json.dumps([self.fingerprint, text]).encode()).hexdigest()
+
+    async def process(self, text: str) -> dict[str, Any]:
+        """The vector of one text."""
+        return (await self.process_batch([text]))[0]
+
+    async def process_batch(self, texts: Sequence[str]) -> list[dict[str, Any]]:
+        """The vectors of texts, as text.
+
+        Raises ModelError, ModelUnusable, BudgetError: As :meth:`~stereotrope.clients.EmbeddingClient.embed`.
+        """
+        found = [unit_vector(row) for row in await self._client.embed(texts)]
+        return [{} if one is None else {"vector": pack(one)} for one in found]
+
+    def payload(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the ledger keeps."""
+        return result
+
+    def expect(self, texts: Sequence[str]) -> Expectation:
+        """Say what asking takes."""
+        return self._client.expect(texts, self.batch)
+
+    async def close(self) -> None:
+        """Let go of the connections of the running event loop."""
+        await self._client.close()
+
+
+class EndpointEncoder(SentenceEncoder):
+    """Vectors of an OpenAI-compatible endpoint, asked for once."""
+
+    def __init__(self, written: str, asker: EmbeddingAsker) -> None:
+        self.name, self.asker = written, asker
+
+    def vectors(self, texts: Sequence[str], ask: Asking) -> Vectors:
+        """Unit vectors of texts."""
+        keys = {text: self.asker.key_of(text) for text in texts}
+        found = ask(self.asker, {key: text for text, key in keys.items()})
+        packed = [found[keys[text]].get("vector") for text in texts]
+        return unit_vectors([row and unpack(row) for row in packed], texts, self.name)
+
+
+class SentenceModel(ModelOptions):
+    """A model that gives vectors: its name as ``provider:model``, and what else an endpoint takes."""
+
+    decided: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("input", "encoding_format", "model"), "the texts decide it; remove it"
+    )
+
+    model: Text
+
+
+def sentence_encoder(spec: str | Mapping[str, Any], context: Context) -> SentenceEncoder:
+    """Make the encoder that an audit file names: ``wordllama``, a model, or a mapping with one as ``model``.
+
+    Raises UsageError: There is none of that name, or an option cannot be used.
     """
-    if spec == STATIC:
+    if spec in (STATIC, {"model": STATIC}):
         return StaticEncoder()
-    raise UsageError(f"encoder {shorten(spec)} is unknown; write encoder: {STATIC}")
+    if isinstance(spec, str) and ":" not in spec:
+        raise UsageError(
+            f"encoder {shorten(spec)} is unknown; write encoder: {STATIC}, or a model of an endpoint such as "
+            "openai:text-embedding-3-small"
+        )
+    given = {"model": spec} if isinstance(spec, str) else spec
+    options = options_of(SentenceModel, given, "encoder", example="encoder: openai:text-embedding-3-small")
+    served = options.served(options.model)
+    client = EmbeddingClient(
+        served.endpoint, served.model, account=context.account, price=served.price, extra=served.parameters
+    )
+    return EndpointEncoder(
+        options.model, EmbeddingAsker(client, options.name or served.model, options.version)
+    )
