@@ -4,8 +4,15 @@ import csv
 
 import polars as pl
 import pytest
-from tests.golden.audits import AUDITS
+from tests.golden.audits import AUDITS, NUMBERS
 from tests.golden.compare import assert_as_kept
+
+from stereotrope.annotate.marks import WORDS
+from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.text import TextAnnotator
+
+WITH_TEXT = ("dall_e_3", "teacher", "controlled")
+"""Model, occupation and condition of the pictures on which most is read."""
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +22,7 @@ def data(shared):
 
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory):
-    return AUDITS["occupations"](tmp_path_factory.mktemp("tutorial"), data.parent)
+    return AUDITS["unread"](tmp_path_factory.mktemp("tutorial"), data.parent)
 
 
 def published(data):
@@ -43,7 +50,40 @@ def test_female_counts_are_those_of_the_published_table(run, data):
 
 
 def test_the_run_says_what_it_said_before(run):
+    assert_as_kept(run, "unread")
+
+
+def test_text_is_read_on_as_many_pictures_of_a_condition_as_before(data):
+    reader, files = TextAnnotator(), [*labelled(data, WITH_TEXT)]
+    read = {attribute: [] for attribute in WORDS}
+    for file in files:
+        for label in reader.process(Picture(file.name, "", file.read_bytes())):
+            if label.attribute in WORDS:
+                read[label.attribute].append(label.value)
+    model, occupation, condition = WITH_TEXT
+    shares = pl.read_parquet(NUMBERS / "occupations" / "estimates.parquet").filter(
+        measure="share", category="present", generator=model, occupation=occupation, condition=condition
+    )
+    counted = {attribute: values.count("present") for attribute, values in read.items()}
+    assert counted == dict(
+        shares.filter(pl.col("attribute").is_in(WORDS)).select("attribute", "numerator").rows()
+    )
+    assert sum(counted.values()) > 5
+
+
+def labelled(data, cell):
+    with (data / "labels.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if (row["model"], row["occupation"], row["condition"]) == cell:
+                yield data / row["file_name"]
+
+
+@pytest.mark.slow
+def test_the_whole_run_says_what_it_said_before(data, tmp_path):
+    run = AUDITS["occupations"](tmp_path, data.parent)
     assert_as_kept(run, "occupations")
+    for attribute in WORDS:
+        assert run.labels.filter(attribute=attribute, annotator="text")["subject_id"].n_unique() == 300
 
 
 def test_pictures_labelled_both_are_excluded_by_reason(run):
@@ -69,13 +109,8 @@ def test_the_effect_of_the_instruction_has_interval_and_q(run, attribute):
 def test_every_picture_is_read_by_the_offline_annotators(run):
     assert run.images["status"].to_list() == ["ok"] * 300
     assert "product_colour" not in run.labels["attribute"]
-    for attribute in ("background_colour", "text_presence", "blank"):
-        said = run.labels.filter(attribute=attribute, annotator=_reader(attribute))
-        assert said["subject_id"].n_unique() == 300
-
-
-def _reader(attribute):
-    return {"blank": "blank", "text_presence": "text"}.get(attribute, "colour")
+    for attribute, reader in (("background_colour", "colour"), ("blank", "blank")):
+        assert run.labels.filter(attribute=attribute, annotator=reader)["subject_id"].n_unique() == 300
 
 
 def test_the_report_is_written_and_speaks_of_perceived_presentation(run):

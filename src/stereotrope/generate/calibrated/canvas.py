@@ -46,7 +46,9 @@ def ramp(colour: RGB) -> bytes:
 
 def painted_field(field: NDArray[np.float64], colour: RGB) -> Image.Image:
     """A picture of a material: at each pixel the colour of its ramp at the shade in [-1, 1]."""
-    index = np.clip(np.rint(128.0 + 127.0 * field), 0, 255).astype(np.uint8)
+    index = 127.0 * field
+    index += 128.0
+    index = np.clip(np.rint(index, out=index), 0, 255, out=index).astype(np.uint8)
     picture = Image.frombytes("P", (field.shape[1], field.shape[0]), index.tobytes())
     picture.putpalette(ramp(colour))
     return picture.convert("RGB")

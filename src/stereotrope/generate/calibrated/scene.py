@@ -115,25 +115,26 @@ def draw(scene: Scene, size: int, rng: "np.random.Generator") -> Image.Image:
 def _backdrop(kind: str, colour: RGB, size: int, horizon: float, *, light: float) -> Image.Image:
     """Wall and ground in one colour: a lit wall, and ground a little darker towards the horizon."""
     at = (np.arange(size) + 0.5) / size
-    x, y = at[None, :], at[:, None]
-    glow = 0.2 * np.exp(-(((x - light) / 0.55) ** 2 + ((y - 0.4) / 0.5) ** 2))
-    wall = glow - 0.08
+    x, y = at, at[:, None]
+    # Of the lamp's glow, columns and rows are factors: the rest is reckoned once a row.
+    across = np.exp(-(((x - light) / 0.55) ** 2))
+    down = 0.2 * np.exp(-(((y - 0.4) / 0.5) ** 2))
     ground_tone = -0.24 + 0.15 * luminance(colour)
     if kind == "wall":
-        field = wall
+        tone = np.full_like(y, -0.08)
     elif kind == "studio":
         sweep = 1.0 / (1.0 + np.exp(-(y - horizon) / 0.035))
-        field = wall + ground_tone * 0.8 * sweep * (1.0 - 0.9 * (y - horizon))
+        tone = ground_tone * 0.8 * sweep * (1.0 - 0.9 * (y - horizon)) - 0.08
     else:
         edge = _step(y, horizon, size)
-        ground = ground_tone + 0.2 * (y - horizon) + 0.0 * x
-        field = wall * (1 - edge) + (ground + 0.5 * glow) * edge
+        tone = (ground_tone + 0.2 * (y - horizon)) * edge - 0.08 * (1 - edge)
+        down *= 1 - 0.5 * edge
         if kind == "room":
             skirting = _step(y, horizon - 0.05, size) * (1 - _step(y, horizon - 0.006, size))
-            field = field + skirting * 0.06 - _line(y, horizon - 0.05, size) * 0.12
+            tone += skirting * 0.06 - _line(y, horizon - 0.05, size) * 0.12
         else:
-            field = field + _line(y, horizon + 0.006, size) * 0.1
-    return painted_field(field, colour)
+            tone += _line(y, horizon + 0.006, size) * 0.1
+    return painted_field(down * across + tone, colour)
 
 
 def _step(y: NDArray[np.float64], at: float, size: int) -> NDArray[np.float64]:
