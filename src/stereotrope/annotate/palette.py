@@ -6,9 +6,9 @@ from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
-from ruamel.yaml import YAML
 
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
+from stereotrope.shipped import parsed
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Palette:
 def read_palette() -> Palette:
     """Return the palette of the package, ``palette.yaml``."""
     data = resources.files("stereotrope.annotate").joinpath("palette.yaml").read_bytes()
-    names = YAML(typ="safe").load(data.decode())["names"]
+    names = parsed(data.decode())["names"]
     anchors = tuple(
         Anchor(name, tuple(bytes.fromhex(entry["rgb"][1:])), entry["source"])
         for name, entries in names.items()

@@ -11,8 +11,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Literal, TypeVar
 
 import polars as pl
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from yaml import YAMLError
 
 from stereotrope.errors import PluginError, did_you_mean
 from stereotrope.inputs.columns import require_frame
@@ -21,6 +20,7 @@ from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import OURS, Registry
+from stereotrope.shipped import parsed
 from stereotrope.tables import ESTIMATES, Band, polars_types
 
 Bounds = tuple[float | None, float | None]
@@ -383,7 +383,7 @@ def _read(room: str, package: str) -> dict[str, dict[str, Any]]:
     if path is None or not path.is_file():
         return {}
     try:
-        words: Any = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
+        words: Any = parsed(path.read_text(encoding="utf-8")) or {}
         if not isinstance(words, dict) or not all(isinstance(told, dict) for told in words.values()):
             raise ValueError("it must map each name of rows to its words")
         for name in words:

@@ -3,18 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from stereotrope.errors import PluginError
 from stereotrope.inputs.options import validated
 from stereotrope.inputs.yaml import YamlFile
+from stereotrope.shipped import parsed
 from stereotrope.suites.contract import SUITES, suite_named
 from stereotrope.suites.file import SuiteSpec
 
 
 def load_yaml(file: Path) -> dict[str, Any]:
     """Return what a YAML file of a suite holds."""
-    data: dict[str, Any] = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
+    data: dict[str, Any] = parsed(file.read_text("utf-8"))
     return data
 
 
