@@ -336,8 +336,8 @@ def mean_similarity(
 
     Formula
     -------
-    :math:`\frac{2}{n(n-1)} Σ_{i<j} \cos(v_i, v_j) = (\lVert Σ_i u_i \rVert^2 - n)/(n(n-1))` with
-    :math:`u_i = v_i/\lVert v_i \rVert`, in time that grows with the pictures and not with their pairs.
+    :math:`\frac{2}{n(n-1)} Σ_{i<j} \cos(v_i, v_j) = (|Σ_i u_i|^2 - n)/(n(n-1))` with
+    :math:`u_i = v_i/|v_i|`, in time that grows with the pictures and not with their pairs.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def word_forms(word: str) -> frozenset[str]:
     """Every form of a word's lemmas, in lower case, and the word itself.
 
     >>> sorted(word_forms("baking"))
-    ['bake', 'baked', 'bakes', 'baking', 'bakings']
+    ['bake', 'baked', 'bakes', 'baking']
     """
     lemminflect: Any = importlib.import_module("lemminflect")
     lemmas = {word, *(one for given in lemminflect.getAllLemmas(word).values() for one in given)}
