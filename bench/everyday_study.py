@@ -22,7 +22,9 @@ UNCLEAR, MIXED, REFUSED = 0.12, 0.08, 0.004
 GENDERS = ("female", "male", "unclear")
 
 
-def parts(share: float, seed: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]]:
+def parts(
+    share: float, seed: int, pictures: int = PICTURES
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]]:
     """Of each model its pictures, its people, and what was planted; of a share of the scenarios."""
     rng = np.random.default_rng(seed)
     groups = {name: max(1, round(n * share)) for name, n in GROUPS.items()}
@@ -31,7 +33,7 @@ def parts(share: float, seed: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame,
     base = rng.beta(0.9, 1.1, len(names))
     for model in MODELS:
         ratio = np.clip(base + rng.normal(0, 0.08, len(names)), 0.0, 1.0)
-        yield _of_model(model, group, names, ratio, rng)
+        yield _of_model(model, group, names, ratio, pictures, rng)
 
 
 def _of_model(
@@ -39,11 +41,12 @@ def _of_model(
     group: np.ndarray[tuple[int], np.dtype[np.str_]],
     names: list[str],
     ratio: np.ndarray[tuple[int], np.dtype[np.float64]],
+    pictures: int,
     rng: np.random.Generator,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    n = len(names) * len(SUBJECTS) * PICTURES
-    scenario = np.repeat(np.arange(len(names)), len(SUBJECTS) * PICTURES)
-    variation = np.tile(np.repeat(np.arange(len(SUBJECTS)), PICTURES), len(names))
+    n = len(names) * len(SUBJECTS) * pictures
+    scenario = np.repeat(np.arange(len(names)), len(SUBJECTS) * pictures)
+    variation = np.tile(np.repeat(np.arange(len(SUBJECTS)), pictures), len(names))
     shift = rng.normal(0, 0.05, (len(names), len(SUBJECTS)))[scenario, variation]
     refused = rng.random(n) < REFUSED
     people = np.where(refused, 0, rng.choice(len(PEOPLE), n, p=PEOPLE))
@@ -62,7 +65,7 @@ def _of_model(
             pl.lit(model),
             pl.Series(scenario).cast(pl.String).str.zfill(4),
             pl.Series(variation),
-            pl.Series(np.arange(n) % PICTURES).cast(pl.String).str.zfill(2),
+            pl.Series(np.arange(n) % pictures).cast(pl.String).str.zfill(2),
         )
     )["image"]
     images = pl.DataFrame(
@@ -95,14 +98,14 @@ def _of_model(
 
 
 def write_study(
-    folder: Path, *, share: float = 1.0, seed: int = 0, suffix: str = "parquet"
+    folder: Path, *, share: float = 1.0, seed: int = 0, suffix: str = "parquet", pictures: int = PICTURES
 ) -> tuple[int, int]:
     """Write ``images``, ``people`` and ``planted`` into a folder, model by model; return both sizes."""
     folder.mkdir(parents=True, exist_ok=True)
     writers: dict[str, pq.ParquetWriter] = {}
     sizes = {"images": 0, "people": 0}
     planted = []
-    for part in parts(share, seed):
+    for part in parts(share, seed, pictures):
         for name, frame in zip(("images", "people"), part[:2], strict=True):
             sizes[name] += frame.height
             if suffix == "csv":

@@ -275,10 +275,31 @@ REFERENCE = (
 )
 """Columns of ``reference``: labels known to be true, in runs that have them (calibrations)."""
 
+N_SUBJECTS = "n_subjects"
+"""Column of a frame whose rows stand for so many labels or images that are alike."""
+
+COUNTS = (
+    Column("subject_kind", _S, "image | region"),
+    Column("generator", _S, "name of the text-to-image model"),
+    Column("prompt_id", _S, "the prompt that the images were asked for with"),
+    Column("image_status", _S, "status of the images, as in `images`"),
+    Column("reason", _S, "why they were refused or excluded, or are absent"),
+    Column("annotator", _S, "name of the instrument; null in rows that count the images themselves"),
+    Column("attribute", _S, "what was looked at; null likewise"),
+    Column("value", _S, "as in labels"),
+    Column("status", _S, "as in labels; null where nothing was said"),
+    Column("rationale", _S, "of derived labels the filter that the image fell to; else null"),
+    Column("written", _S, "as in labels"),
+    Column("derived_from", _S, "as in labels"),
+    Column(N_SUBJECTS, _I, "images or regions of which all this is so"),
+)
+"""Columns of ``counts``, in runs that count label files: there is no row an image or label in these."""
+
 RUN_TABLES = {
     "prompts": PROMPTS,
     "images": IMAGES,
     "labels": LABELS,
+    "counts": COUNTS,
     "subjects": SUBJECTS,
     "embeddings": EMBEDDINGS,
     "estimates": ESTIMATES,
@@ -290,7 +311,7 @@ RUN_TABLES = {
 """Columns of every table above by its name in a run folder."""
 
 RESERVED = frozenset(
-    column.name for table in (PROMPTS, IMAGES, LABELS, ESTIMATES, FINDINGS) for column in table
+    column.name for table in (PROMPTS, IMAGES, LABELS, COUNTS, ESTIMATES, FINDINGS) for column in table
 ) | {"file_name", "all"}
 """Names that no factor may take."""
 
@@ -366,6 +387,11 @@ def levels_of_subjects(subjects: pl.DataFrame, images: pl.DataFrame, levels: Seq
     known = listed.join(images.select("image_id", *levels), on="image_id", maintain_order="left")
     alike = [pl.when(pl.col(c).n_unique() == 1).then(pl.col(c).first()).alias(c) for c in levels]
     return known.group_by("subject_id", maintain_order=True).agg(pl.col("image_id").first(), *alike)
+
+
+def number_in(rows: pl.DataFrame) -> int:
+    """How many images or labels the rows of a frame stand for."""
+    return int(rows[N_SUBJECTS].sum()) if N_SUBJECTS in rows.columns else rows.height
 
 
 def polars_types(columns: Sequence[Column]) -> dict[str, Any]:

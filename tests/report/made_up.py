@@ -14,7 +14,7 @@ import polars as pl
 from PIL import Image, ImageDraw
 
 from stereotrope.measure import measure_words
-from stereotrope.tables import FINDINGS, IMAGES, LABELS, ROBUSTNESS, SUBJECTS, polars_types
+from stereotrope.tables import COUNTS, FINDINGS, IMAGES, LABELS, ROBUSTNESS, SUBJECTS, polars_types
 
 _KINDS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
 IMAGE_TYPES = {c.name: _KINDS[str(c.type)] for c in IMAGES}
@@ -47,6 +47,7 @@ class FakeRun:
     comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
     subjects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(SUBJECTS)))
     robustness: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(ROBUSTNESS)))
+    counts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(COUNTS)))
 
     def __post_init__(self) -> None:
         self.info.setdefault("words", measure_words())

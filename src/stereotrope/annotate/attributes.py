@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from stereotrope.annotate.label import Attributes
+from stereotrope.annotate.label import Attributes, number_of
 from stereotrope.errors import UsageError
 from stereotrope.folding import fold
 from stereotrope.inputs.options import shorten
@@ -27,6 +27,16 @@ MOST_ATTRIBUTES = 60
 """Attributes of one question."""
 MOST_VALUES = 250
 """Values of one attribute: above it OpenAI's structured outputs limit the length of all values together."""
+
+
+def region_attributes(name: str, attribute: str) -> Attributes:
+    """What an annotator labels that found regions: these, and their number; UsageError where it may not."""
+    number = number_of(attribute)
+    try:
+        check_attributes(dict.fromkeys((attribute, number)))
+    except UsageError as error:
+        raise UsageError(f"annotator {name!r}: attribute: {error}") from None
+    return {attribute: (attribute,), number: None}
 
 
 def check_attributes(given: Mapping[Any, Any], *, open_allowed: bool = True) -> dict[str, Any]:

@@ -1,26 +1,21 @@
 """Regions found elsewhere: a file with a row for each, and its box."""
 
-import json
-import math
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from pydantic import Field
 
-from stereotrope.annotate.attributes import check_attributes
-from stereotrope.annotate.file_annotator import FileAnnotator
+from stereotrope.annotate.attributes import region_attributes
+from stereotrope.annotate.counted import CountedBoxes
+from stereotrope.annotate.file_annotator import FileAnnotator, box_column, box_of
 from stereotrope.annotate.label import Attributes, image_labels, number_of
 from stereotrope.annotate.registry import annotator
-from stereotrope.errors import MetadataError, UsageError
+from stereotrope.errors import MetadataError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import normal_path
-from stereotrope.inputs.options import File, Name, Options, Text, shorten
-from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
+from stereotrope.inputs.options import File, Name, Options, Text
+from stereotrope.inputs.rows import Row, picture_column, read_rows
 from stereotrope.tables import LABELLED, fingerprint_of
-
-BOX = "box"
-_EXAMPLE = "[x0, y0, x1, y1]"
 
 
 class GivenBoxes(FileAnnotator):
@@ -53,13 +48,8 @@ class GivenBoxes(FileAnnotator):
         folder: Path | str | None = None,
     ) -> None:
         super().__init__(file, name=name, folder=folder)
-        self._thing, self._number = attribute, number_of(attribute)
-        try:
-            check_attributes(dict.fromkeys((attribute, self._number)))
-        except UsageError as error:
-            raise UsageError(f"annotator {name!r}: attribute: {error}") from None
-        self.attributes: Attributes = {attribute: (attribute,), self._number: None}
-        self.several = (attribute,)
+        self._thing, self._number, self.several = attribute, number_of(attribute), (attribute,)
+        self.attributes: Attributes = region_attributes(name, attribute)
         found = read_rows(self.path, name=self.file)
         self.key = picture_column(found, option="key") if key is None else found.require(key, "key")
         self.model = model if model is None else found.require(model, "model")
@@ -109,37 +99,6 @@ class GivenBoxes(FileAnnotator):
         return image_labels(pl.concat(said, how="diagonal"), annotator=self.name)
 
 
-def box_column(found: RowFile, given: str | None) -> str:
-    """The column of boxes, the given one or that with the usual name.
-
-    Raises MetadataError: There is none.
-    """
-    return found.require(BOX if given is None else given, f"the box of each row, {_EXAMPLE}")
-
-
-def box_of(row: Row, column: str) -> str | None:
-    """The box of a row as labels have it; None where it is empty.
-
-    Raises MetadataError: It is no four numbers.
-    """
-    value: Any = row.values.get(column)
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    written = value
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = None
-    if (
-        not isinstance(value, list)
-        or len(value) != 4
-        or not all(type(number) in (int, float) and math.isfinite(number) for number in value)
-    ):
-        raise row.error(f"{column!r} must be a box {_EXAMPLE}, found {shorten(written)}; correct it")
-    return json.dumps([int(number) if number == int(number) else number for number in value])
-
-
 class BoxOptions(Options):
     """As of :class:`GivenBoxes`."""
 
@@ -156,7 +115,7 @@ class BoxOptions(Options):
     summary="people or other things found elsewhere, a row and a box each, from a CSV, JSONL or Parquet file",
     example="{boxes: people.parquet, name: detector}",
 )
-def boxes(options: BoxOptions, context: Context) -> GivenBoxes:
+def boxes(options: BoxOptions, context: Context) -> FileAnnotator:
     """Read the file."""
-    given = options.model_dump(exclude={"boxes"})
-    return GivenBoxes(options.boxes, folder=context.folder, **given)
+    kind = CountedBoxes if context.counted else GivenBoxes
+    return kind(options.boxes, folder=context.folder, **options.model_dump(exclude={"boxes"}))

@@ -1,6 +1,6 @@
 """What a picture shows by what was said of its regions, and why one that shows no one thing is filtered."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -8,13 +8,14 @@ import polars as pl
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.derived import DerivedAnnotator
 from stereotrope.annotate.label import image_labels
+from stereotrope.annotate.part import CountedPart, said_frame
 from stereotrope.annotate.picture import subject_id
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import UsageError
 from stereotrope.folding import fold
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text, Texts
-from stereotrope.tables import LABELS, NOT_VALUES, NOTHING_CLEAR, NOTHING_FOUND, SEVERAL_VALUES, polars_types
+from stereotrope.tables import NOT_VALUES, NOTHING_CLEAR, NOTHING_FOUND, SEVERAL_VALUES
 
 
 class Consensus(DerivedAnnotator):
@@ -70,64 +71,96 @@ class Consensus(DerivedAnnotator):
         boxes = found.filter(pl.col("region").is_not_null(), status="ok").select("subject_id", "region")
         boxes = boxes.unique(maintain_order=True)
         ids = [subject_id(image, box) for image, box in boxes.iter_rows()]
+        judged = labels.filter(annotator=self.of, subject_kind="region").rename({"subject_id": "part"})
+        parts = boxes.select("subject_id", part=pl.Series(ids, dtype=pl.String))
+        self.notes = [f"{self.name}: {self.regions!r} labelled no picture"] * found.is_empty()
+        order = images.select(subject_id="image_id")
+        said = order.join(
+            self._agreed(found, parts, judged), on="subject_id", how="inner", maintain_order="left_right"
+        )
+        return image_labels(said, annotator=self.name, derived_from=", ".join(self.reads))
+
+    def derive_part(self, part: CountedPart) -> pl.DataFrame:
+        """Say the same of a part of a study that is counted."""
+        found = part.said[self.regions].rename({"picture": "subject_id"})
+        judged = part.said[self.of].rename({"region": "part"})
+        parts = found.select("subject_id", part="region").drop_nulls("part")
+        said = self._agreed(found.filter(pl.col("region").is_null()), parts, judged)
+        return said_frame(said.rename({"subject_id": "picture"}))
+
+    def _agreed(self, found: pl.DataFrame, parts: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+        """Labels of all attributes of pictures.
+
+        found: What was said of each picture where regions were searched: ``subject_id, status, rationale``.
+        parts: Regions, and the pictures that they are of: ``subject_id, part``.
+        judged: Labels of regions: ``part, attribute, value, status``.
+        """
         searched = found.group_by("subject_id", maintain_order=True).agg(
             failed=(pl.col("status") != "ok").all(),
             status=pl.col("status").first(),
             rationale=pl.col("rationale").first(),
         )
-        judged = labels.filter(annotator=self.of, subject_kind="region").rename({"subject_id": "part"})
         judged = judged.select("part", "attribute", "value", "status")
-        self.notes = [f"{self.name}: {self.regions!r} labelled no picture"] * searched.is_empty()
-        parts = boxes.select("subject_id", part=pl.Series(ids, dtype=pl.String))
         rows = [self._of(name, searched, parts, judged.filter(attribute=name)) for name in self.attributes]
-        if not rows:
-            return pl.DataFrame(schema=polars_types(LABELS))
-        order = images.select(subject_id="image_id")
-        said = order.join(pl.concat(rows), on="subject_id", how="inner", maintain_order="left_right")
-        return image_labels(said, annotator=self.name, derived_from=", ".join(self.reads))
+        return pl.concat(rows)
 
     def _of(
         self, attribute: str, searched: pl.DataFrame, parts: pl.DataFrame, judged: pl.DataFrame
     ) -> pl.DataFrame:
         """Labels of one attribute, of the pictures whose regions all have one."""
-        folded = {value: fold(value) for value in judged["value"].unique().drop_nulls()}
-        plain = pl.col("value").replace_strict(folded, return_dtype=pl.String)
-        clear = (pl.col("status") == "ok") & ~plain.is_in(list(self.unclear))
-        status = pl.col("status")
-        told = parts.join(judged, on="part", how="left", maintain_order="left")
+        values = judged["value"].unique().drop_nulls().sort().to_list()
+        plain = [fold(value) for value in values]
+        meant = [None if one in self.unclear else plain.index(one) for one in plain]
+        # Numbers stand for words: so millions of regions are grouped in a second.
+        told = (
+            _beside(parts, judged)
+            .select(
+                "subject_id",
+                status=_coded("status", _STATUSES, range(len(_STATUSES))),
+                value=_coded("value", values, range(len(values))),
+                clear=_coded("value", values, meant),
+            )
+            .with_columns(
+                first=pl.when(pl.col("clear").is_not_null()).then(
+                    pl.int_range(pl.len(), dtype=pl.Int64) * len(values) + pl.col("value")
+                )
+            )
+        )
+        status, clear = pl.col("status"), pl.col("clear")
         each = told.group_by("subject_id", maintain_order=True).agg(
             n=pl.len(),
-            lacking=status.is_null().sum(),
-            clear=clear.sum(),
-            values=plain.filter(clear).n_unique(),
-            value=pl.col("value").filter(clear).first(),
-            none=pl.when((status == status.first()).all() & (status.first() != "ok"))
-            .then(status.first())
-            .otherwise(pl.lit(_UNCLEAR)),
+            lacking=status.null_count(),
+            clear=clear.count(),
+            several=clear.min() != clear.max(),
+            value=pl.col("first").min() % max(1, len(values)),
+            none=pl.when(status.min() == status.max()).then(status.min()),
         )
         joined = searched.join(each, on="subject_id", how="left", maintain_order="left")
-        shows = (pl.col("values") == 1).fill_null(False)
+        kept = joined.filter(pl.col("lacking").fill_null(0) == 0).with_columns(
+            value=_worded("value", values), none=_worded("none", [None, *_STATUSES[1:]]).fill_null(_UNCLEAR)
+        )
+        both = pl.col("several").fill_null(False)
+        shows = (pl.col("clear") > 0).fill_null(False) & ~both
         filtered = (
             pl.when(pl.col("n").is_null())
             .then(pl.lit(NOTHING_FOUND))
-            .when(pl.col("values") > 1)
+            .when(both)
             .then(pl.lit(SEVERAL_VALUES))
             .when(pl.col("none") == _UNCLEAR)
             .then(pl.lit(NOTHING_CLEAR))
         )
-        kept = joined.filter(pl.col("lacking").fill_null(0) == 0)
         return kept.select(
             "subject_id",
             attribute=pl.lit(attribute),
             value=pl.when(shows).then("value"),
-            confidence=pl.when(shows).then(pl.col("clear") / pl.col("n")),
+            confidence=pl.when(shows).then(clear / pl.col("n")),
             status=pl.when("failed")
             .then("status")
             .when(shows)
             .then(pl.lit("ok"))
-            .when(pl.col("values") > 1)
+            .when(both)
             .then(pl.lit(_UNCLEAR))
-            .otherwise(pl.col("none").fill_null(_UNCLEAR)),
+            .otherwise("none"),
             rationale=pl.when("failed")
             .then("rationale")
             .when(shows)
@@ -136,7 +169,26 @@ class Consensus(DerivedAnnotator):
         )
 
 
+def _beside(parts: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+    """Each region with what was said of it."""
+    if parts["part"].equals(judged["part"]):  # rows of one file
+        return parts.with_columns(judged["value"], judged["status"])
+    return parts.join(judged, on="part", how="left", maintain_order="left")
+
+
+def _coded(column: str, words: Sequence[str], numbers: Iterable[int | None]) -> pl.Expr:
+    """A column of words as numbers, null where there is none of it."""
+    pairs = dict(zip(words, numbers, strict=True))
+    return pl.col(column).replace_strict(pairs, default=None, return_dtype=pl.Int64)
+
+
+def _worded(column: str, words: Sequence[str | None]) -> pl.Expr:
+    """Numbers as words."""
+    return pl.col(column).replace_strict(dict(enumerate(words)), default=None, return_dtype=pl.String)
+
+
 _UNCLEAR = NOT_VALUES[0]
+_STATUSES = ("ok", *NOT_VALUES)
 
 
 class ConsensusOptions(Options):

@@ -11,6 +11,7 @@ import polars as pl
 
 from stereotrope.annotate.folding import fold_labels
 from stereotrope.annotate.label import Attributes, Label
+from stereotrope.annotate.part import CountedPart
 from stereotrope.annotate.picture import Subject, SubjectKind
 from stereotrope.annotate.taxonomy import Scope, Taxonomy
 from stereotrope.clients import Account, Endpoint, Expectation
@@ -46,6 +47,8 @@ class Annotator:
     derive: ``derive(images, labels)`` → a frame of :data:`stereotrope.tables.LABELS`, made anew whenever a
         run is measured; ``images`` has the factors and the ``text`` of the prompts too. None where nothing
         follows without looking.
+    derive_part: The same of a part of a study that is counted: a frame of
+        :data:`stereotrope.annotate.part.SAID`. None where it cannot be counted.
     size: Pictures in a set.
     stage: Name of its outcomes in the ledger.
     keeps: Folder of the run where its file lies, if it has one.
@@ -66,6 +69,7 @@ class Annotator:
     process: Callable[..., Any] | None = None
     process_batch: Callable[..., Any] | None = None
     derive: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
+    derive_part: Callable[[CountedPart], pl.DataFrame] | None = None
     batch: int = 1
     size: int = 4
     stage: str = "annotate"

@@ -1,5 +1,7 @@
 """What annotators whose labels were made elsewhere share: a file, and the pictures that its rows mean."""
 
+import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,12 @@ import polars as pl
 
 from stereotrope.annotate.contract import Annotator
 from stereotrope.inputs.lookup import Design, PictureMatching
-from stereotrope.inputs.rows import places
+from stereotrope.inputs.options import shorten
+from stereotrope.inputs.rows import Row, RowFile, places
 from stereotrope.tables import LABELLED
+
+_BOX = "box"
+_CORNERS = "[x0, y0, x1, y1]"
 
 
 class FileAnnotator(Annotator):
@@ -77,3 +83,34 @@ class FileAnnotator(Annotator):
         """Note how many have nothing, where some have."""
         if missing:
             self.notes.append(f"{self.file}: {missing} of {of} {what}")
+
+
+def box_column(found: RowFile, given: str | None) -> str:
+    """The column of boxes, the given one or that with the usual name.
+
+    Raises MetadataError: There is none.
+    """
+    return found.require(_BOX if given is None else given, f"the box of each row, {_CORNERS}")
+
+
+def box_of(row: Row, column: str) -> str | None:
+    """The box of a row as labels have it; None where it is empty.
+
+    Raises MetadataError: It is no four numbers.
+    """
+    value: Any = row.values.get(column)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    written = value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = None
+    if (
+        not isinstance(value, list)
+        or len(value) != 4
+        or not all(type(number) in (int, float) and math.isfinite(number) for number in value)
+    ):
+        raise row.error(f"{column!r} must be a box {_CORNERS}, found {shorten(written)}; correct it")
+    return json.dumps([int(number) if number == int(number) else number for number in value])

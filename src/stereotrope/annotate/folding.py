@@ -12,7 +12,7 @@ from PIL import ImageColor
 from stereotrope.annotate import palette
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 from stereotrope.folding import fold
-from stereotrope.tables import QUALITY_ATTRIBUTES
+from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES
 
 
 def fold_labels(
@@ -62,7 +62,8 @@ def writings(labels: pl.DataFrame) -> list[dict[str, Any]]:
     """
     keys = ["annotator", "attribute", "value"]
     given = labels.filter(pl.col("value").is_not_null(), ~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)))
-    counted = given.group_by(*keys, written=pl.coalesce("written", "value")).agg(n=pl.len())
+    number = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in given.columns else pl.len()
+    counted = given.group_by(*keys, written=pl.coalesce("written", "value")).agg(n=number)
     several = counted.filter(pl.len().over(keys) > 1).sort(
         "n", "written", *keys, descending=[True, *[False] * 4]
     )

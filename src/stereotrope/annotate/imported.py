@@ -10,8 +10,8 @@ from typing import Any, Literal
 import polars as pl
 from pydantic import ValidationInfo, field_validator
 
-from stereotrope.annotate.boxes import box_column, box_of
-from stereotrope.annotate.file_annotator import FileAnnotator
+from stereotrope.annotate.counted import CountedLabels
+from stereotrope.annotate.file_annotator import FileAnnotator, box_column, box_of
 from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.picture import subject_id
 from stereotrope.annotate.registry import annotator
@@ -317,7 +317,7 @@ class LabelOptions(Options):
     summary="labels made elsewhere, from a CSV, JSONL or Parquet file",
     example="{labels: human.csv, name: rater-1}",
 )
-def labels(options: LabelOptions, context: Context) -> ImportedLabels:
+def labels(options: LabelOptions, context: Context) -> FileAnnotator:
     """Read the file."""
-    given = options.model_dump(exclude={"labels"})
-    return ImportedLabels(options.labels, folder=context.folder, **given)
+    kind = CountedLabels if context.counted else ImportedLabels
+    return kind(options.labels, folder=context.folder, **options.model_dump(exclude={"labels"}))

@@ -18,7 +18,11 @@ annotator = entries_of(ANNOTATORS)
 
 
 def create(
-    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None, account: Account | None = None
+    spec: str | Mapping[str, Any],
+    *,
+    relative_to: Path | str | None = None,
+    account: Account | None = None,
+    counted: bool = False,
 ) -> Annotator:
     """Make an annotator.
 
@@ -26,10 +30,11 @@ def create(
         with options (``{"labels": "human.csv", "name": "rater-1"}``); ``stereotrope annotators`` lists them.
     relative_to: Folder that relative paths start from; the working directory when None.
     account: What calls to models are booked on; an own one, without a cap, when None.
+    counted: Whether it is of a study whose label files are counted.
 
     Raises UsageError: The name or an option cannot be used; the nearest known one is named.
     Raises InputError: A file that it names cannot be used.
     """
     entry, options = read_entry(spec, ANNOTATORS, "annotator", model="questions")
-    context = Context(Path(relative_to or "."), Account() if account is None else account)
+    context = Context(Path(relative_to or "."), Account() if account is None else account, counted)
     return ANNOTATORS.made(entry.name, lambda: entry.make(options, context), Annotator, checked)

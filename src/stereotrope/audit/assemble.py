@@ -20,7 +20,7 @@ from stereotrope.report.contract import stored_sections
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.run.folder import read_info
 from stereotrope.suites.published import published_for
-from stereotrope.tables import ABSENT, IMAGES, polars_types
+from stereotrope.tables import ABSENT, IMAGES, number_in, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -47,7 +47,8 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     said = [note for a in plan.annotators for note in a.notes]
     folded = writings(labels)
     made_by = {one.name: one for one in plan.generators}
-    drawn_by = dict(plan.requests.select("generator", "drawn_by").unique(maintain_order=True).rows())
+    asked = plan.requests if plan.cells is None else plan.cells
+    drawn_by = dict(asked.select("generator", "drawn_by").unique(maintain_order=True).rows())
     alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
     told = [*_discovery_notes(plan, labels), *_fold_notes(folded)]
     sections = stored_sections(read_info(into.path).get("sections") or {})
@@ -100,13 +101,12 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
 
 
 def _counts(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> dict[str, int]:
-    status = Counter(images["status"].to_list())
     return {
         "prompts": plan.prompts.height,
-        "images": images.height,
-        **{name: status[name] for name in ("ok", "refused", "excluded", ABSENT)},
-        "labels": labels.height,
-        "derived_labels": labels["derived_from"].count(),
+        "images": number_in(images),
+        **{name: number_in(images.filter(status=name)) for name in ("ok", "refused", "excluded", ABSENT)},
+        "labels": number_in(labels),
+        "derived_labels": number_in(labels.drop_nulls("derived_from")),
     }
 
 

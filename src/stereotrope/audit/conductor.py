@@ -10,6 +10,7 @@ import polars as pl
 
 from stereotrope import report
 from stereotrope.audit.assemble import images_frame, info_of
+from stereotrope.audit.counted import measure_counts
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
 from stereotrope.audit.estimating import estimate, tidy_labels_of_run
 from stereotrope.audit.file import AuditSpec, validate
@@ -30,7 +31,7 @@ from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.run.looks import looks_told
-from stereotrope.tables import CAPTION
+from stereotrope.tables import CAPTION, N_SUBJECTS, number_in
 
 __all__ = ["Audit", "Watcher"]
 
@@ -155,11 +156,15 @@ class Audit:
             for note in (*into.notes, *plan.key_remarks):
                 watcher.say(note)
             into.write_audit(self.source.text)
-            plan.account.attach(into.ledger)
-            plan.account.stop, plan.account.say = stop, watcher.say
-            images, missing = _draw_and_look(plan, into, watcher, stop)
-            _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
-            plan.account.attach(None)
+            missing: list[Missing] = []
+            if plan.cells is not None:
+                images = measure_counts(plan, into, watcher, stop)
+            else:
+                plan.account.attach(into.ledger)
+                plan.account.stop, plan.account.say = stop, watcher.say
+                images, missing = _draw_and_look(plan, into, watcher, stop)
+                _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
+                plan.account.attach(None)
         return _finish(plan, images, Path(folder), watcher, missing, stop)
 
     def measure(
@@ -177,6 +182,8 @@ class Audit:
 
     def _measure_again(self, folder: Path, watcher: Watcher, stop: threading.Event | None) -> Run:
         run = open_run(folder)
+        if self.spec.counted:
+            return self._count_again(folder, watcher, stop)
         drawn_by = run.images["generator"].unique(maintain_order=True).to_list()
         try:
             with packages_told(folder):
@@ -199,6 +206,14 @@ class Audit:
             remember(plan, into.path)
             _measure(plan, run.images, into, watcher, stop, reference=run.reference, before=run)
         return _finish(plan, run.images, folder, watcher, [], stop)
+
+    def _count_again(self, folder: Path, watcher: Watcher, stop: threading.Event | None) -> Run:
+        """Count label files again: they are all that there is of such a study."""
+        with packages_told(folder):
+            plan = self.plan()
+        with RunFolder(folder) as into:
+            images = measure_counts(plan, into, watcher, stop)
+        return _finish(plan, images, folder, watcher, [], stop)
 
 
 def _draw_and_look(
@@ -316,15 +331,18 @@ def _finish(
 
 def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
     missing = images.filter(pl.col("status") == "excluded")
-    share = missing.height / max(images.height, 1)
+    n, of = number_in(missing), number_in(images)
+    share = n / max(of, 1)
     if share > plan.spec.max_excluded:
-        reasons = missing["reason"].value_counts(sort=True).head(3).iter_rows()
+        number = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in images.columns else pl.len()
+        by_reason = missing.group_by("reason", maintain_order=True).agg(n=number)
+        reasons = by_reason.sort("n", descending=True, maintain_order=True).head(3).iter_rows()
         listed = ", ".join(f"{count} × {reason}" for reason, count in reasons)
         causes = [generator.trouble for generator in plan.generators if generator.trouble is not None]
         remedies = dict.fromkeys(f"; {g.remedy}" for g in plan.generators if g.remedy is not None)
         cause = f"; likeliest cause: {causes[0]}" if causes else ""
         raise IncompleteError(
-            f"{missing.height} of {images.height} pictures cannot be used ({listed}){cause}; the report, "
+            f"{n} of {of} pictures cannot be used ({listed}){cause}; the report, "
             f"which is written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the "
             f"pictures, ask for others, or raise it{''.join(remedies)}"
         )

@@ -14,7 +14,15 @@ from stereotrope.design.factors import FactorFile, Joined, factor_file, join_fac
 from stereotrope.design.prompts import own_prompts
 from stereotrope.design.scenarios import is_scenarios, scenario_prompts
 from stereotrope.errors import InputError, UsageError
-from stereotrope.generate import METADATA_NAMES, REQUESTS, Generator, ImageRequest, request_id, requests_frame
+from stereotrope.generate import (
+    METADATA_NAMES,
+    REQUESTS,
+    CountableGenerator,
+    Generator,
+    ImageRequest,
+    request_id,
+    requests_frame,
+)
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, require_model
@@ -26,6 +34,9 @@ NO_REQUESTS = pl.DataFrame(schema={**REQUESTS, "drawn_by": pl.String})
 
 SEEDS_PER_AUDIT = 100_000
 """Picture i of a prompt has seed ``audit seed × 100,000 + i``: audits with different seeds share none."""
+
+AS_LISTED = "listed"
+"""``prompts:`` of an audit whose generators' files say which prompts there are."""
 
 MOST_PICTURES = 1_000_000
 """More pictures than this in one audit are a slip; they would fill the memory before the first is drawn."""
@@ -41,6 +52,8 @@ def designed_by(
 
     What is to be said of how they were worded is added to ``notes``.
     """
+    if spec.prompts == AS_LISTED:
+        return None
     things = spec.objects or suite.get("objects")
     folder = suite_named(spec.suite).folder if spec.suite is not None else source.base
     given = spec.prompts if spec.prompts is not None else {}
@@ -210,6 +223,28 @@ def requests_of(
             "generators: no picture is asked for; check the folder and its metadata", "generators"
         )
     return together, every, tuple(notes)
+
+
+def cells_of(
+    spec: AuditSpec, suite: Mapping[str, Any], generators: Sequence[CountableGenerator], source: Source
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
+    """:func:`requests_of` of a study that is counted: prompts, cells of pictures, and what is to be said.
+
+    Cells are numbered over all generators; ``own`` is the number that the one ``drawn_by`` gives it.
+    """
+    notes: list[str] = []
+    designed = designed_by(spec, suite, source, notes)
+    prompts, cells = [] if designed is None else [designed], []
+    for index, generator in enumerate(generators):
+        try:
+            frame, own = generator.cells(designed)
+        except (UsageError, InputError) as error:
+            raise source.error(str(error), "generators", index) from None
+        notes += generator.notes
+        prompts += [frame] if designed is None else []
+        cells.append(own.rename({"cell": "own"}).with_columns(drawn_by=pl.lit(generator.name)))
+    together = pl.concat(prompts, how="diagonal").unique("prompt_id", keep="first", maintain_order=True)
+    return together, pl.concat(cells).with_row_index("cell"), tuple(notes)
 
 
 def _drawn(

@@ -103,13 +103,8 @@ def estimate(
     read = dict.fromkeys(call.frame for call in plan.measures if not call.reads)
     frames = {frame: frame.of(tables) for frame in read}
     calls = _with_discovered(subjects, frames)
-    done: list[pl.DataFrame] = []
-    watcher.stage("measure", len(calls), 0)
-    for number, call in enumerate(calls, start=1):
-        done += _rows(call, tables, frames, done, kept if plan.spec.violations == "both" else None, partial)
-        watcher.advance("measure", number)
-        refuse_stopped(stop, f"measure: stopped after {number} of {len(calls)} measures")
-    done += _unasked(None, tables, done)
+    both = kept if plan.spec.violations == "both" else None
+    done = _computed(calls, tables, frames, both, watcher, stop, partial)
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
@@ -126,6 +121,57 @@ def estimate(
         margin=plan.spec.alike_within,
         look=at.look,
     )
+
+
+def estimate_counts(
+    plan: Plan, counts: pl.DataFrame, watcher: Watcher, *, at: RunLook, stop: threading.Event | None = None
+) -> tuple[pl.DataFrame, measure.RunFindings]:
+    """:func:`estimate` of a study whose label files are counted.
+
+    counts: The table ``counts``.
+    """
+    tidy = measure.tidy_counts(plan.prompts, counts)
+    looks = _looks(tidy)
+    none = pl.DataFrame()
+    tables = RunTables(
+        plan.prompts,
+        none,
+        none,
+        None,
+        tidy,
+        looks,
+        looks,
+        level=plan.spec.report.level,
+        n_bootstrap=plan.spec.resamples,
+        seed=plan.spec.seed,
+        counts=counts,
+    )
+    read = dict.fromkeys(call.frame for call in plan.measures if not call.reads)
+    frames = {frame: frame.of(tables) for frame in read}
+    estimates = _stack(_computed(plan.measures, tables, frames, None, watcher, stop))
+    return estimates, measure.RunFindings.of(
+        estimates, looks, alpha=at.alpha, margin=plan.spec.alike_within, look=at.look
+    )
+
+
+def _computed(
+    calls: Sequence[MeasureCall],
+    tables: RunTables,
+    frames: Mapping[MeasureFrame, pl.DataFrame],
+    kept: pl.DataFrame | None,
+    watcher: Watcher,
+    stop: threading.Event | None,
+    partial: bool = False,
+) -> list[pl.DataFrame]:
+    """What every measure gives, and what measures add of themselves."""
+    done: list[pl.DataFrame] = []
+    watcher.stage("measure", len(calls), 0)
+    for number, call in enumerate(calls, start=1):
+        done += _rows(call, tables, frames, done, kept, partial)
+        watcher.advance("measure", number)
+        refuse_stopped(stop, f"measure: stopped after {number} of {len(calls)} measures")
+    done += _unasked(None, tables, done)
+    return done
 
 
 def _keeping(tidy: pl.DataFrame) -> pl.DataFrame | None:

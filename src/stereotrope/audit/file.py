@@ -78,6 +78,11 @@ class AuditSpec(DesignSpec):
         description="share of an annotator's labels that are refused, invalid or an empty caption beyond "
         "which the run ends with exit code 3",
     )
+    counted: bool = Field(
+        False,
+        description="label files are counted, and no picture is kept by itself: for studies of millions of "
+        "pictures that are not at hand",
+    )
     report: ReportSpec = Field(default_factory=lambda: ReportSpec(), description="title and level")
 
 

@@ -12,6 +12,7 @@ from stereotrope.measure.differences import Differences
 from stereotrope.run import Ledger
 from stereotrope.run.looks import RecordedLook, looks_in, record_look
 from stereotrope.stats import look_alpha
+from stereotrope.tables import N_SUBJECTS
 
 ALPHA = 0.05
 """False discovery rate of all differences that a run tells, over all looks at it."""
@@ -59,8 +60,28 @@ def look_at_run(
     missing: What the run could not do.
     planned: Looks planned; None for any number.
     """
+    return _look(ledger, *_identity(images, labels), _complete(images, missing), planned)
+
+
+def look_at_counts(
+    ledger: Ledger, files: Sequence[str], counts: pl.DataFrame, *, planned: int | None
+) -> RunLook:
+    """The look that is made at a study whose label files are counted; other ``files`` are another look.
+
+    files: SHA-256 of each.
+    counts: The table ``counts``.
+    """
+    identity = hashlib.sha256("\n".join(sorted(set(files))).encode()).hexdigest()
+    own = counts.filter(
+        pl.col("status").is_not_null(), pl.col("derived_from").is_null(), subject_kind="image"
+    )
+    labelled = own.group_by("annotator", "attribute").agg(pl.col(N_SUBJECTS).sum())[N_SUBJECTS]
+    return _look(ledger, identity, max(labelled, default=0), 1.0, planned)
+
+
+def _look(ledger: Ledger, identity: str, pictures: int, complete: float, planned: int | None) -> RunLook:
+    """A look by its identity; ``complete`` is the part of what was asked for that is there."""
     known = looks_in(ledger)
-    identity, pictures = _identity(images, labels)
     at, same = next(
         ((at, one) for at, one in enumerate(known) if one.identity == identity), (len(known), None)
     )
@@ -75,7 +96,7 @@ def look_at_run(
     number = None if plan == _OPEN else max(1, int(plan) - since)
     if same is None:
         spent = sum(one.alpha for one in known[since:])
-        alpha = look_alpha(spent, planned=number, alpha=total, complete=_complete(images, missing))
+        alpha = look_alpha(spent, planned=number, alpha=total, complete=complete)
         same = RecordedLook(identity, pictures, alpha, planned=plan)
     said = [_changed(known[since - 1].planned, plan, since, number, total)] if since else []
     if plan != asked:

@@ -66,6 +66,7 @@ def setting_of(
         n_bootstrap=spec.resamples,
         seed=spec.seed,
         base=base,
+        counted=spec.counted,
     )
 
 
@@ -89,6 +90,8 @@ def resolve_measures(
         try:
             asked = (given, setting, calls)
             if not listed and (info.frame.lacks(info, *asked) is not None or not _fits(info, given, setting)):
+                continue
+            if not listed and setting.counted and not (info.counted or info.frame.counted):
                 continue
             if not listed and info.due is not None and not info.due(*asked):
                 continue

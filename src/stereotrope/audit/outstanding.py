@@ -11,6 +11,7 @@ import polars as pl
 
 from stereotrope.annotate import Annotator
 from stereotrope.audit.assemble import images_frame
+from stereotrope.audit.counting import COUNT
 from stereotrope.audit.looking import settle
 from stereotrope.audit.ordering import ordered
 from stereotrope.audit.plan import Plan
@@ -18,7 +19,7 @@ from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger, refuse_lost_ledger
-from stereotrope.tables import ABSENT, IMAGES, polars_types
+from stereotrope.tables import ABSENT, IMAGES, N_SUBJECTS, polars_types
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,13 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
     Raises RunDamaged: The folder holds pictures, and the ledger that records them is not there.
     """
     folder = Path(folder)
+    if plan.cells is not None:
+        return [
+            Work(COUNT, name, n, 0)
+            for name, n in plan.cells.group_by("drawn_by", maintain_order=True)
+            .agg(pl.col(N_SUBJECTS).sum())
+            .iter_rows()
+        ]
     refuse_lost_ledger(folder)
     with _ledger(folder) as ledger:
         looking = _counted(plan, ledger, folder)

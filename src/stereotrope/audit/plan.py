@@ -1,18 +1,21 @@
 """What an audit file asks for, resolved: prompts, requests, annotators, measures. Nothing is done yet."""
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
 from stereotrope import annotate, generate
 from stereotrope.annotate import Annotator
+from stereotrope.audit.countable import require_countable, require_counting
+from stereotrope.audit.creating import created, generators_of
 from stereotrope.audit.designing import (
     NO_REQUESTS,
     baselines_of,
+    cells_of,
     further_factors,
     requests_of,
     tell_design,
@@ -22,7 +25,7 @@ from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
 from stereotrope.audit.ordering import require_needs
 from stereotrope.clients import Account
-from stereotrope.errors import InputError, RunError, UsageError
+from stereotrope.errors import RunError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall
@@ -31,9 +34,6 @@ from stereotrope.suites.reading import load_suite
 from stereotrope.tables import factors_of
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
-
-
-_T = TypeVar("_T")
 
 
 class ReadingCheck(Protocol):
@@ -84,6 +84,8 @@ class Plan:
     """What the run says of its instruments, where that is what it is for."""
     factor_files: tuple[Mapping[str, Any], ...] = ()
     """Files that gave the prompts further factors: ``file``, ``factors`` and ``sha256`` of each."""
+    cells: pl.DataFrame | None = None
+    """Of a study whose label files are counted, its pictures by prompt and what came of them."""
 
     def __repr__(self) -> str:
         return (
@@ -149,13 +151,18 @@ def make_plan(
     suite = suite_of(spec, source)
     account, count = Account(max_cost), _count(spec, suite)
     generators: tuple[generate.Generator, ...] = ()
-    requests = NO_REQUESTS
+    requests, cells = NO_REQUESTS, None
     notes: tuple[str, ...] = ()
     if stored is None:
         generators, prefixes = generators_of(spec, source, account)
-        prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
+        if spec.counted:
+            listing = require_countable(spec, generators, prefixes, source)
+            prompts, cells, notes = cells_of(spec, suite, listing, source)
+        else:
+            prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
-        names: Sequence[str] = requests["generator"].unique(maintain_order=True).to_list()
+        asked = requests if cells is None else cells
+        names: Sequence[str] = asked["generator"].unique(maintain_order=True).to_list()
     else:
         prompts, names = stored
     joined = further_factors(spec, prompts, source, account)
@@ -163,6 +170,8 @@ def make_plan(
     annotators, checked, references = _annotators(spec, suite, source, account)
     tell_design(annotators, spec.generators, prompts, source.base)
     _require_said(annotators, requests, source)
+    if spec.counted:
+        require_counting(annotators, checked, references, source)
     if stored is None:
         require_needs(annotators, source)
         _require_texts(annotators, prompts, source)
@@ -202,19 +211,8 @@ def make_plan(
         references=_references(annotators, references, source),
         notes=notes,
         factor_files=joined.files,
+        cells=cells,
     )
-
-
-def generators_of(
-    spec: AuditSpec, source: Source, account: Account
-) -> tuple[tuple[generate.Generator, ...], list[str]]:
-    """The models under audit, and the words that each is sent before every prompt."""
-    make = partial(generate.create, relative_to=source.base, account=account)
-    entries = [dict(item) if isinstance(item, Mapping) else item for item in spec.generators]
-    prefixes = [_prefix(entry, source, index) for index, entry in enumerate(entries)]
-    made = _created(make, entries, source, "generators")
-    _refuse_same_pictures(made, prefixes, source)
-    return made, prefixes
 
 
 def _annotators(
@@ -222,13 +220,13 @@ def _annotators(
 ) -> tuple[tuple[Annotator, ...], list[Any], list[Any]]:
     """The annotators, the calibration that the audit names of each, and whether its labels are right."""
     items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
-    make = partial(annotate.create, relative_to=source.base, account=account)
+    make = partial(annotate.create, relative_to=source.base, account=account, counted=spec.counted)
     entries = [dict(item) if isinstance(item, Mapping) else item for item in items]
     checked, right = (
         [entry.pop(key, None) if isinstance(entry, dict) else None for entry in entries]
         for key in ("check", "reference")
     )
-    return _created(make, entries, source, "annotators"), checked, right
+    return created(make, entries, source, "annotators"), checked, right
 
 
 def _references(annotators: Sequence[Annotator], right: Sequence[Any], source: Source) -> tuple[str, ...]:
@@ -281,20 +279,6 @@ def suite_of(spec: AuditSpec, source: Source) -> dict[str, Any]:
         raise source.error(f"suite: {error}", "suite") from None
 
 
-def _created(make: Callable[[Any], _T], items: Sequence[Any], source: Source, key: str) -> tuple[_T, ...]:
-    made: dict[str, _T] = {}
-    for index, item in enumerate(items):
-        try:
-            one = make(item)
-        except (UsageError, InputError) as error:
-            raise source.error(str(error), key, index) from None
-        name = str(one.name)  # type: ignore[attr-defined]
-        if name in made:
-            raise source.error(f"{key}: two have the name {name!r}; give one another `name:`", key, index)
-        made[name] = one
-    return tuple(made.values())
-
-
 def _refuse_names_of_factors(annotators: Sequence[Annotator], prompts: pl.DataFrame, source: Source) -> None:
     """Refuse what follows from labels under the name of what its picture was asked for."""
     factors = factors_of(prompts.columns)
@@ -339,34 +323,6 @@ def _require_working(annotators: Sequence[Annotator], source: Source) -> None:
             annotator.require()
         except UsageError as error:
             raise source.error(str(error), "annotators", index) from None
-
-
-def _prefix(entry: Any, source: Source, index: int) -> str:
-    """Take the words that a generator is sent before every prompt out of its entry."""
-    given = entry.pop("prefix", "") if isinstance(entry, dict) else ""
-    if isinstance(given, str) and given.isprintable():
-        return " ".join(given.split())
-    raise source.error(
-        f"prefix must be words that are sent before every prompt, found {shorten(given)}; write "
-        "prefix: a high-quality picture of",
-        *("generators", index),
-    )
-
-
-def _refuse_same_pictures(
-    generators: Sequence[generate.Generator], prefixes: Sequence[str], source: Source
-) -> None:
-    """Two entries with one fingerprint ask for the same work: each picture would be one of both."""
-    first: dict[tuple[str, str], str] = {}
-    for index, (generator, prefix) in enumerate(zip(generators, prefixes, strict=True)):
-        other = first.setdefault((generator.fingerprint, prefix), generator.name)
-        if other != generator.name:
-            raise source.error(
-                f"generators: {other!r} and {generator.name!r} are one model with the same parameters; "
-                "remove one, give it other parameters, or tell two servers of a model apart by `version:`",
-                "generators",
-                index,
-            )
 
 
 def _refuse_same_labels(annotators: Sequence[Annotator], source: Source) -> None:

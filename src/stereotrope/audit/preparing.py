@@ -13,10 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.audit.designing import designed_by, factor_files, requests_of
+from stereotrope.audit.countable import require_countable
+from stereotrope.audit.creating import generators_of
+from stereotrope.audit.designing import cells_of, designed_by, factor_files, requests_of
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.outstanding import Work
-from stereotrope.audit.plan import generators_of, suite_of
+from stereotrope.audit.plan import suite_of
 from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
 from stereotrope.design import phrases_to_word, wording_of
@@ -185,6 +187,8 @@ def _prompts(spec: AuditSpec, source: Source, account: Account) -> pl.DataFrame:
     if designed is not None:
         return designed
     generators, prefixes = generators_of(spec, source, account)
+    if spec.counted:
+        return cells_of(spec, suite, require_countable(spec, generators, prefixes, source), source)[0]
     return requests_of(spec, suite, generators, 1, source, prefixes)[0]
 
 

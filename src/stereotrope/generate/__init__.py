@@ -4,6 +4,7 @@ from stereotrope.generate.calibrated import CalibratedGenerator, Truth
 from stereotrope.generate.contract import (
     GENERATORS,
     REQUESTS,
+    CountableGenerator,
     Generator,
     ImageRequest,
     ImageResult,
@@ -14,6 +15,7 @@ from stereotrope.generate.contract import (
     request_id,
     requests_frame,
 )
+from stereotrope.generate.counted import CountedListing
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.listing import METADATA_NAMES
@@ -29,6 +31,8 @@ __all__ = [
     "PRESETS",
     "REQUESTS",
     "CalibratedGenerator",
+    "CountableGenerator",
+    "CountedListing",
     "FolderGenerator",
     "GeminiGenerator",
     "Generator",

@@ -14,6 +14,7 @@ from stereotrope.clients import Account, Expectation
 from stereotrope.errors import TableError
 from stereotrope.inputs.columns import require_frame, require_row
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
+from stereotrope.inputs.scan import Only
 from stereotrope.plugins import Registry, require_facts, require_result
 from stereotrope.tables import (
     IMAGES,
@@ -172,6 +173,31 @@ class Generator(ABC):
         return None
 
 
+class CountableGenerator(Generator):
+    """Pictures that a file lists, of which none is kept by itself: they are counted.
+
+    digests: SHA-256 of each file that it reads.
+    """
+
+    digests: Sequence[str] = ()
+
+    @abstractmethod
+    def cells(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Say which prompts there are, and of which cells pictures are.
+
+        designed: As of :meth:`requests`.
+        Returns: The ``prompts`` table, and a frame of cells, each a combination of what the file says of
+            pictures: ``cell`` (from 0), ``generator, prompt_id, status, reason`` and ``n_subjects`` rows.
+        """
+
+    @abstractmethod
+    def listed(self, only: Only) -> pl.DataFrame:
+        """Return a row a picture: ``name`` and ``cell``.
+
+        only: Gives, of an expression of names, which of them are asked for.
+        """
+
+
 class KnownGenerator(Generator):
     """A generator whose truth is known, so that a calibration can draw with it.
 
@@ -205,7 +231,11 @@ generator = entries_of(GENERATORS)
 
 
 def create(
-    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None, account: Account | None = None
+    spec: str | Mapping[str, Any],
+    *,
+    relative_to: Path | str | None = None,
+    account: Account | None = None,
+    counted: bool = False,
 ) -> Generator:
     """Make the generator that an entry of an audit file describes.
 
@@ -214,11 +244,12 @@ def create(
         generators`` lists them.
     relative_to: Folder that paths in the spec start from; the current one where None.
     account: What the calls of a remote model are booked on; its own where None.
+    counted: Whether it is of a study whose label files are counted.
 
     Raises UsageError: The entry or an option cannot be used; the nearest known one is named.
     """
     entry, options = read_entry(spec, GENERATORS, "generator", model="images")
-    context = Context(Path(relative_to or "."), Account() if account is None else account)
+    context = Context(Path(relative_to or "."), Account() if account is None else account, counted)
     return GENERATORS.made(entry.name, lambda: entry.make(options, context), Generator, _checked)
 
 

@@ -5,16 +5,14 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from stereotrope.generate.contract import ImageRequest, ImageResult, generator
+from stereotrope.generate.contract import ImageRequest, ImageResult, ImageStatus
 from stereotrope.generate.folder import NOT_AT_HAND, FolderGenerator
 from stereotrope.generate.listing import STATUSES, LabelledOptions, ListedPicture, Listing
-from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import options_of
 from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
 from stereotrope.tables import MADE
 
-_EXAMPLE = "{labels: labels.csv, name_from: model, factors: [occupation]}"
-_CANNOT = "picture cannot be used"
+LABELS_EXAMPLE = "{labels: labels.csv, name_from: model, factors: [occupation]}"
 
 
 class LabelledGenerator(FolderGenerator):
@@ -39,19 +37,14 @@ class LabelledGenerator(FolderGenerator):
     def __init__(self, labels: Path | str, **columns: Any) -> None:
         given = {"labels": labels, **columns}
         self._file = Path(labels)
-        chosen = options_of(LabelledOptions, given, "generator labels", example=_EXAMPLE)
+        chosen = options_of(LabelledOptions, given, "generator labels", example=LABELS_EXAMPLE)
         self._status, self._reason = chosen.status, chosen.reason
         self._begin(self._file.parent, chosen, self._file.stem)
 
     def process(self, request: ImageRequest) -> ImageResult:
         """Look for nothing: the picture is absent, or what the file says came of it."""
-        status = request.params.get("status")
-        if request.absent:
-            return ImageResult(None, "absent", NOT_AT_HAND if status is None else MADE)
-        if status == "refused":
-            return ImageResult(None, "refused", request.params.get("reason"))
-        reason = request.params.get("reason") or _CANNOT
-        return ImageResult(None, "excluded", reason if request.source else "no file name")
+        told = (request.params.get(name) for name in ("status", "reason"))
+        return ImageResult(None, *outcome_of(*told, named=bool(request.source)))
 
     def _listings(self) -> list[Listing]:
         found = read_rows(self._file)
@@ -88,11 +81,12 @@ class LabelledGenerator(FolderGenerator):
         """Say nothing: there is no folder that pictures could lie in."""
 
 
-@generator(
-    LabelledOptions,
-    summary="takes pictures that are not at hand, as a file lists them; labels made elsewhere count",
-    example=_EXAMPLE,
-)
-def labels(options: LabelledOptions, context: Context) -> LabelledGenerator:
-    """Take what a file names."""
-    return LabelledGenerator(context.folder / options.labels, **options.model_dump(exclude={"labels"}))
+def outcome_of(status: str | None, reason: str | None, *, named: bool) -> tuple[ImageStatus, str | None]:
+    """Status and reason of an image of which a file says this, and whether it names one."""
+    if status == "refused":
+        return "refused", reason
+    if not named:
+        return "excluded", "no file name"
+    if status == "excluded":
+        return "excluded", reason or "picture cannot be used"
+    return "absent", NOT_AT_HAND if status is None else MADE

@@ -33,10 +33,14 @@ Makes = Callable[[Chosen, "Context"], Made]
 
 @dataclass(frozen=True)
 class Context:
-    """Where relative paths start from, and what calls to models are booked on."""
+    """Where relative paths start from, what calls to models are booked on, and what a file is read for.
+
+    counted: Whether rows of label files are counted, and none is kept by itself.
+    """
 
     folder: Path
     account: Account
+    counted: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.findings import RunFindings, comparisons, findings
 from stereotrope.measure.interim import InterimLook
-from stereotrope.measure.join import effective_n, tidy_labels, with_factors
+from stereotrope.measure.join import effective_n, tidy_counts, tidy_labels, with_factors
 from stereotrope.measure.ratios.references import REFERENCES
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
@@ -51,6 +51,7 @@ __all__ = [
     "register",
     "require_model",
     "require_one_definition",
+    "tidy_counts",
     "tidy_labels",
     "with_factors",
 ]

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.tidy import N_SUBJECTS, as_text, excluded_json, read_labels, to_polars
+from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
 from stereotrope.measure.units import Claim, claim_of
 from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_weights
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import QUALITY_ATTRIBUTES, warnings_of
+from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES, warnings_of
 
 # Why a score of a cell is null.
 NO_LABEL = "no usable label"

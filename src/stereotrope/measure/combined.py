@@ -110,9 +110,10 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
             return None
         for side in filter(None, evidence.pictures.sides(c.attribute, c.scope, c.wording)):
             pictures = [image for listed in side.values() for image in listed]
-            distinct = len({copies.get(image, image) for image in pictures})
+            n = sum(map(len, side.values()))
+            distinct = n - len(pictures) + len({copies.get(image, image) for image in pictures})
             if distinct < SMALL_N:
-                what = "distinct picture" if distinct < len(pictures) else "picture"
+                what = "distinct picture" if distinct < n else "picture"
                 return f"it rests on {distinct} {what}{'s' * (distinct != 1)}"
         bounds = evidence.bounds(c) if c.p is not None else None
         if bounds is not None and bounds[0] <= 0 <= bounds[1]:

@@ -35,11 +35,13 @@ class MeasureFrame:
     words: What it is, for the reference page.
     options: Further options of its measures in an audit file: name → type.
     content: Option that stands for itself: ``{share: gender}`` is ``{share: {attribute: gender}}``.
+    counted: Whether it is the same where label files are counted, whatever reads it.
     """
 
     words = "labels"
     options: ClassVar[Mapping[str, Any]] = {}
     content = "attribute"
+    counted = False
 
     def lacks(
         self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls

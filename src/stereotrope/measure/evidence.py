@@ -1,9 +1,10 @@
 """The pictures behind findings: by condition, attribute and value, and how shares of two sides differ."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Self
 
 import polars as pl
 
@@ -12,12 +13,32 @@ from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.measure.units import claim_of
 from stereotrope.stats import newcombe, shared_correlation
-from stereotrope.tables import LABELS, SCOPES
+from stereotrope.tables import LABELS, N_SUBJECTS, SCOPES
 
-_NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "seed", "excluded"}) - SCOPES
+_NOT_FACTORS = ({c.name for c in LABELS} | {"image_id", "prompt_id", "seed", "excluded", N_SUBJECTS}) - SCOPES
 _Levels = tuple[str | None, ...]
 Conditions = tuple[_Levels, ...]
 """Combinations of factor levels, in the order of the labels."""
+
+
+class Pictures(list[str]):
+    """Ids of images, and how many ``unnamed`` ones there are of each prompt where labels are counted.
+
+    Its length is that of both; going through it gives the ids.
+    """
+
+    def __init__(self, ids: Iterable[str] = (), unnamed: Counter[str | None] | None = None) -> None:
+        super().__init__(ids)
+        self.unnamed = Counter[str | None]() if unnamed is None else unnamed
+
+    def __len__(self) -> int:
+        return super().__len__() + self.unnamed.total()
+
+    def __iadd__(self, more: Iterable[str]) -> Self:  # type: ignore[misc,override]
+        super().__iadd__(more)
+        if isinstance(more, Pictures):
+            self.unnamed = self.unnamed + more.unnamed
+        return self
 
 
 def counted(values: Mapping[str, list[str]], value: str) -> Counted:
@@ -60,23 +81,42 @@ class FindingEvidence:
 
     def __init__(self, labels: pl.DataFrame) -> None:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
-        self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
+        self._values: dict[str, dict[_Levels, dict[str, Pictures]]] = defaultdict(dict)
         self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
         self._missing: dict[str, dict[_Levels, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         self._counted: dict[str, Mapping[_Levels, Cell]] = {}
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
+        self._prompts: dict[str, str] = {}
+        if N_SUBJECTS in labels.columns:
+            self._take_counts(labels)
+            return
         asked = labels.select("image_id", "prompt_id") if "prompt_id" in labels.columns else None
-        self._prompts: dict[str, str] = {} if asked is None else dict(asked.drop_nulls().iter_rows())
+        self._prompts |= {} if asked is None else dict(asked.drop_nulls().iter_rows())
         columns = labels.select("image_id", "attribute", "value", "excluded", *self.factors)
         for image, attribute, value, excluded, *levels in columns.iter_rows():
             condition = tuple(levels)
             if excluded is None and value is not None:
                 here = self._values[attribute].setdefault(condition, {})
-                here.setdefault(str(value), []).append(image)
+                here.setdefault(str(value), Pictures()).append(image)
             elif excluded is not None:
                 self._missing[attribute][condition][excluded] += 1
             if excluded != PICTURE_EXCLUDED:
                 self._requests[condition][image] = excluded == PICTURE_REFUSED
+
+    def _take_counts(self, labels: pl.DataFrame) -> None:
+        """Read labels that are counted: a row is of many images, whose ids nobody knows."""
+        prompt = pl.col("prompt_id") if "prompt_id" in labels.columns else pl.lit(None, pl.String)
+        columns = labels.select(
+            N_SUBJECTS, prompt.alias("_prompt"), "attribute", "value", "excluded", *self.factors
+        )
+        for n, prompt_id, attribute, value, excluded, *levels in columns.iter_rows():
+            condition = tuple(levels)
+            self._requests[condition]  # it was asked for
+            if excluded is not None:
+                self._missing[attribute][condition][excluded] += n
+            elif value is not None:
+                here = self._values[attribute].setdefault(condition, {})
+                here.setdefault(str(value), Pictures()).unnamed[prompt_id] += n
 
     @cached_property
     def varying(self) -> list[str]:
@@ -113,7 +153,7 @@ class FindingEvidence:
 
     def values(self, attribute: str, scope: Mapping[str, str] | None) -> dict[str, list[str]]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
-        found: dict[str, list[str]] = defaultdict(list)
+        found: dict[str, list[str]] = defaultdict(Pictures)
         here = self._values.get(attribute, {})
         for condition in self._fitting(attribute, scope):
             for value, images in here[condition].items():
@@ -141,7 +181,11 @@ class FindingEvidence:
 
     def cell_of(self, values: Mapping[str, Sequence[str]]) -> Cell:
         """Images by value, counted by prompt."""
-        seen = {value: Counter(map(self._prompts.get, images)) for value, images in values.items() if images}
+        seen: dict[str, Counter[str | None]] = {}
+        for value, images in values.items():
+            if len(images):
+                seen[value] = Counter(map(self._prompts.get, images))
+                seen[value] += images.unnamed if isinstance(images, Pictures) else Counter()
         return Cell((), "", seen)
 
     def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
@@ -156,7 +200,7 @@ class FindingEvidence:
     def elsewhere(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
         """Images by value of the attribute in every condition that a scope does not take in."""
         inside = set(self._fitting(attribute, scope))
-        found: dict[str, list[str]] = defaultdict(list)
+        found: dict[str, list[str]] = defaultdict(Pictures)
         for condition, values in self._values.get(attribute, {}).items():
             if condition not in inside:
                 for value, images in values.items():

@@ -27,6 +27,7 @@ from stereotrope.tables import (
     FINDINGS,
     IMAGES,
     LABELS,
+    N_SUBJECTS,
     NOT_VALUES,
     ROBUSTNESS,
     Column,
@@ -72,7 +73,8 @@ class RunFindings:
         """Read a run; for the arguments see :func:`findings`."""
         needs = ("measure", "attribute", "value", "contrast")
         table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
-        tidy = to_polars(labels, needs=("image_id", "attribute", "value"))
+        tidy = to_polars(labels, needs=("attribute", "value"))
+        to_polars(tidy, needs=("image_id",) if N_SUBJECTS not in tidy.columns else ())
         value = as_text(tidy, "value")
         uncounted = (
             pl.when(value.is_null()).then(pl.lit("missing")).when(value.is_in(list(NOT_VALUES))).then(value)

@@ -12,7 +12,7 @@ from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo
 from stereotrope.measure.definitions import definition_read
 from stereotrope.measure.embeddings import embeddings_frame
-from stereotrope.measure.join import tidy_subjects, with_factors
+from stereotrope.measure.join import image_counts, tidy_counts, tidy_subjects, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
@@ -128,6 +128,11 @@ class _Frame(MeasureFrame):
     ) -> MeasureCall:
         if lacking := self.lacks(info, given, setting, calls):
             raise UsageError(f"needs {lacking}")
+        if setting.counted and not info.counted:
+            raise UsageError(
+                "must see each picture by itself, and label files are counted; leave it out, or take out "
+                "`counted: true`"
+            )
         arguments = arguments_of(info, given, setting)
         factor = arguments.get("group")
         if not self.annotated:
@@ -142,6 +147,7 @@ class _Estimates(MeasureFrame):
     words = "estimates"
     options: ClassVar[Mapping[str, Any]] = {"measure": str | Sequence[str] | None, "definition": str | None}
     content = "measure"
+    counted = True
 
     def lacks(
         self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
@@ -174,6 +180,8 @@ def _subjects(kind: str) -> _Frame:
     """Labels of regions, of sets of images or of texts."""
 
     def of(tables: RunTables) -> pl.DataFrame:
+        if tables.counts is not None:
+            return tidy_counts(tables.prompts, tables.counts, kind=kind)
         told = (tables.prompts, tables.images, tables.labels, tables.subjects)
         tidy = tidy_subjects(*told, kind=kind, asked=tables.asked)
         return tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
@@ -211,7 +219,11 @@ _FRAMES: dict[str, MeasureFrame] = {
     ),
     "images": _Frame(
         words="images",
-        of=lambda tables: with_factors(tables.prompts, tables.images),
+        of=lambda tables: (
+            with_factors(tables.prompts, tables.images)
+            if tables.counts is None
+            else image_counts(tables.prompts, tables.counts)
+        ),
         made_up=lambda images, _: images,
         annotated=False,
     ),

@@ -9,6 +9,7 @@ import polars as pl
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
+from stereotrope.tables import N_SUBJECTS
 
 _MARK = "text_mark"
 """Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
@@ -29,6 +30,9 @@ def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     tidy = evidence.labels
     by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
     there = tidy.filter(~pl.col("excluded").fill_null("").is_in(list(PICTURE_REASONS)))
+    if N_SUBJECTS in tidy.columns:
+        yield from _unusable_counts(there, by)
+        return
     alike: dict[tuple[Any, ...], list[str]] = {}
     for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
         # A picture may have several labels: it is lost where none of them can be used.
@@ -46,16 +50,36 @@ def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
         same = (annotator, n, reasons, tuple(lost["image_id"].to_list()))
         alike.setdefault(same, []).append(str(key[0]))
     for (annotator, n, reasons, images), attributes in alike.items():
-        who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""
-        listed = ", ".join(f"{clean(reason)}: {times}" for reason, times in reasons)
-        names = _series([clean(attribute).replace("_", " ") for attribute in attributes])
-        has = "has" if len(images) == 1 else "have"
-        sentence = (
-            f"{len(images)} of {n} pictures {has} no label of {names}{who} that can be used ({listed})."
-        )
-        scope = {"annotator": str(annotator)} if who else {}
-        one = attributes[0] if len(attributes) == 1 else None
-        yield Candidate.warns(scope, one, sentence, "share", images=images)
+        yield _unusable(annotator, attributes, len(images), n, reasons, images)
+
+
+def _unusable_counts(there: pl.DataFrame, by: Sequence[str]) -> Iterator[Candidate]:
+    """The same of labels that are counted, one each."""
+    reason = pl.col("excluded")
+    counted = there.group_by(*by, reason).agg(n=pl.col(N_SUBJECTS).sum())
+    for key, part in counted.sort(by, maintain_order=True).group_by(by, maintain_order=True):
+        lost, n = part.filter(reason.is_not_null()), int(part["n"].sum())
+        if (missing := int(lost["n"].sum())) > _LITTLE_LABELLED * n:
+            reasons = sorted(lost.select("excluded", "n").iter_rows(), key=lambda i: (-i[1], i[0]))
+            yield _unusable(key[1] if len(key) > 1 else None, [str(key[0])], missing, n, reasons, ())
+
+
+def _unusable(
+    annotator: Any,
+    attributes: Sequence[str],
+    lost: int,
+    n: int,
+    reasons: Sequence[tuple[str, int]],
+    images: Sequence[str],
+) -> Candidate:
+    who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""
+    listed = ", ".join(f"{clean(reason)}: {times}" for reason, times in reasons)
+    names = _series([clean(attribute).replace("_", " ") for attribute in attributes])
+    has = "has" if lost == 1 else "have"
+    sentence = f"{lost} of {n} pictures {has} no label of {names}{who} that can be used ({listed})."
+    scope = {"annotator": str(annotator)} if who else {}
+    one = attributes[0] if len(attributes) == 1 else None
+    return Candidate.warns(scope, one, sentence, "share", images=images)
 
 
 def _series(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from stereotrope.tables import (
     CONSTRAINTS,
     FILTERED,
     LABELLED,
+    N_SUBJECTS,
     QUALITY_ATTRIBUTES,
     check_factors,
     factors_of,
@@ -124,9 +125,54 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
         maintain_order="left",
         nulls_equal=True,
     )
-    status = pl.col("status")
     is_blank = said.filter(attribute="blank", value="yes", status="ok")["image_id"].unique().sort().to_list()
     of_blank = (pl.col("attribute") != "blank") & pl.col("image_id").is_in(is_blank)
+    return _with_reasons(asking, of_blank).select(
+        *design, "attribute", "value", "annotator", *more, "excluded"
+    )
+
+
+def tidy_counts(prompts: Any, counts: Any, *, kind: str = "image") -> pl.DataFrame:
+    """:func:`tidy_labels` of labels that are counted, or of regions with another ``kind``.
+
+    counts: The table ``counts`` of a run: :data:`stereotrope.tables.COUNTS`.
+
+    Returns: As of :func:`tidy_labels`, with ``n_subjects`` instead of ``image_id``.
+
+    Raises TableError: A row is of a prompt that is not in ``prompts``, or a table lacks a column.
+    """
+    asked = to_polars(prompts, what="prompts", needs=("prompt_id",))
+    told = to_polars(counts, what="counts", needs=("subject_kind", "image_status", "prompt_id", N_SUBJECTS))
+    told = told.filter(pl.col("annotator").is_not_null(), subject_kind=kind)
+    _check_asked(told, asked, "counts")
+    levels = asked.select("prompt_id", pl.col(factors_of(asked.columns)).cast(pl.String))
+    asking = told.rename({"image_status": "picture"}).join(levels, on="prompt_id", maintain_order="left")
+    judged = _with_reasons(asking.with_columns(filtered=_filter(asking)), pl.lit(False))
+    design = ("prompt_id", "generator", *levels.columns[1:])
+    return judged.select(*design, "attribute", "value", "annotator", "excluded", N_SUBJECTS)
+
+
+def image_counts(prompts: Any, counts: Any) -> pl.DataFrame:
+    """:func:`with_factors` of images that are counted: their status with ``n_subjects``, and the factors."""
+    asked = to_polars(prompts, what="prompts", needs=("prompt_id",))
+    made = to_polars(counts, what="counts").filter(pl.col("annotator").is_null(), subject_kind="image")
+    _check_asked(made, asked, "counts")
+    levels = asked.select("prompt_id", pl.col(factors_of(asked.columns)).cast(pl.String))
+    own = made.select("prompt_id", "generator", N_SUBJECTS, "reason", status="image_status")
+    return own.join(levels, on="prompt_id", maintain_order="left")
+
+
+def _check_asked(rows: pl.DataFrame, prompts: pl.DataFrame, what: str) -> None:
+    if (lost := rows.join(prompts, on="prompt_id", how="anti")["prompt_id"]).len():
+        raise TableError(f"{what}: a row has prompt {lost[0]!r}, unknown to prompts")
+
+
+def _with_reasons(asking: pl.DataFrame, of_blank: pl.Expr) -> pl.DataFrame:
+    """Labels with why each does not count, and without its value then.
+
+    asking: ``picture`` (status of the image), ``annotator, value, status`` and ``filtered``.
+    """
+    status = pl.col("status")
     reason = pl.coalesce(
         picture_reason(pl.col("picture"), status.is_not_null()),
         pl.when(status.is_null())
@@ -139,9 +185,7 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
         .then(pl.lit("missing")),
     )
     value = pl.when(pl.col("excluded").is_null()).then("value")
-    return asking.with_columns(excluded=reason).select(
-        *design, "attribute", value.alias("value"), "annotator", *more, "excluded"
-    )
+    return asking.with_columns(excluded=reason).with_columns(value=value)
 
 
 def tidy_subjects(

@@ -31,6 +31,7 @@ class MeasureSetting:
     models, model: Names of all models, and of the one that others are compared with.
     level, n_permutations, n_bootstrap, seed: Of every interval and test.
     base: Folder from which paths in the audit file start.
+    counted: Whether label files are counted, so that no picture is seen by itself.
     """
 
     prompts: pl.DataFrame
@@ -49,6 +50,7 @@ class MeasureSetting:
     n_bootstrap: int = 2_000
     seed: int = 0
     base: Path = Path()
+    counted: bool = False
 
     @cached_property
     def factors(self) -> list[str]:
@@ -83,6 +85,7 @@ class RunTables:
     reference: Labels known to be true, where the run has them.
     references: Annotators whose labels of some pictures are taken for right.
     confusions: Annotator → how a calibration found it to read, where the audit names one.
+    counts: The table ``counts`` of a study whose label files are counted; the frames are then counted too.
     """
 
     prompts: pl.DataFrame
@@ -101,6 +104,7 @@ class RunTables:
     level: float = 0.95
     n_bootstrap: int = 2_000
     seed: int = 0
+    counts: pl.DataFrame | None = None
 
 
 def require_model(name: Any, models: Sequence[str]) -> None:

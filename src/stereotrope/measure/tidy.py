@@ -10,12 +10,9 @@ import pyarrow as pa
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.stats import benjamini_hochberg
-from stereotrope.tables import ESTIMATES, LABELS, NOT_VALUES, check_factors, polars_types
+from stereotrope.tables import ESTIMATES, LABELS, N_SUBJECTS, NOT_VALUES, check_factors, polars_types
 
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
-
-N_SUBJECTS = "n_subjects"
-"""Column of a frame of labels or images whose rows stand for so many that are alike."""
 
 
 def to_polars(data: Any, *, what: str = "labels", needs: Iterable[str] = ()) -> pl.DataFrame:

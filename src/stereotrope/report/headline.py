@@ -1,7 +1,7 @@
 """The headline of a run: the first screen of the page and what ``stereotrope show`` prints."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,7 +15,7 @@ from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import listing
 from stereotrope.report.series import OVER_ALL, Series, series_of
 from stereotrope.run import Run, changes_told
-from stereotrope.tables import ABSENT, CAPTION, LABELLED, MARKS
+from stereotrope.tables import ABSENT, CAPTION, LABELLED, MARKS, N_SUBJECTS, number_in
 
 _MOST_NOTES = 5
 _LABEL_STATES = ("unclear", "refused", "invalid")
@@ -110,15 +110,15 @@ def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> st
 
 
 def _counts(material: Material) -> dict[str, int]:
-    status, labels = material.images["status"], material.every_label
+    pictures, labels = material.pictures, material.every_label
     return {
         "prompts": material.prompts.height,
-        "images": len(status),
-        **{s: int((status == s).sum()) for s in ("ok", "refused", "excluded", ABSENT)},
+        "images": number_in(pictures),
+        **{s: number_in(pictures.filter(status=s)) for s in ("ok", "refused", "excluded", ABSENT)},
         "blank": _images_with(material, "blank"),
-        "labels": labels.height,
-        "derived_labels": labels["derived_from"].count(),
-        "labels_without_value": labels.filter(pl.col("status") != "ok").height,
+        "labels": number_in(labels),
+        "derived_labels": number_in(labels.drop_nulls("derived_from")),
+        "labels_without_value": number_in(labels.filter(pl.col("status") != "ok")),
     }
 
 
@@ -136,7 +136,7 @@ def summary(material: Material) -> str:
         f", {thousands(counts['refused'])} were refused by the model, "
         f"{thousands(counts['excluded'])} could not be read"
     )
-    if counts[ABSENT] == counts["images"] > 0:
+    if counts[ABSENT] == counts["images"] > 0 and not material.outcomes_known:
         rest = "; how many were refused is not known"
     derived = f"{thousands(n)} of them derived from others, " if (n := counts["derived_labels"]) else ""
     return (
@@ -213,21 +213,16 @@ def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFra
     Beside them as they are headed, null where nobody knows, as of pictures that are not at hand.
     """
     by = ["generator", *([material.row_factor] if material.row_factor else [])]
-    ok = pl.col("status") == "ok"
+    ok, usable = pl.col("status") == "ok", material.images.filter(status="ok")
     picture = pl.coalesce("sha256", "image_id")
-    images = material.images.group_by(by).agg(
-        pl.len(),
-        picture.filter(ok).n_unique().alias("distinct"),
-        *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded", ABSENT)),
-    )
-    labels = material.every_label.group_by(by).agg(
-        pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
-    )
+    images = _summed(material.pictures, by, "len", {s: s for s in ("ok", "refused", "excluded", ABSENT)})
+    distinct = material.images.group_by(by).agg(distinct=picture.filter(ok).n_unique())
+    images = images.join(distinct, on=by, how="left", nulls_equal=True)
+    labels = _summed(material.every_label, by, "labels", {s: f"l_{s}" for s in _LABEL_STATES})
     joined = images.join(labels, on=by, how="full", coalesce=True, nulls_equal=True).with_columns(
         pl.selectors.numeric().fill_null(0)
     )
     records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
-    usable = material.images.filter(ok)
     told = {
         "len": "asked for",
         "ok": "usable",
@@ -238,13 +233,22 @@ def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFra
         "labels": "labels",
         **{f"l_{s}": f"labels {s}" for s in _LABEL_STATES},
     }
-    rows = [(*(str(r[c] or "–") for c in by), *(_known(r, c) for c in told)) for r in records]
+    known = material.outcomes_known
+    rows = [(*(str(r[c] or "–") for c in by), *(_known(r, c, known) for c in told)) for r in records]
     heads = dict.fromkeys(map(words, by), pl.String()) | dict.fromkeys(told.values(), pl.Int64())
     return records, pl.DataFrame(rows, schema=heads, orient="row")
 
 
-def _known(record: dict[str, Any], column: str) -> int | None:
-    unknown = column in ("refused", "excluded") and 0 < record["len"] == record[ABSENT]
+def _summed(rows: pl.DataFrame, by: Sequence[str], whole: str, states: Mapping[str, str]) -> pl.DataFrame:
+    """How many rows stand for in each combination of levels, and of each state under its name."""
+    number = pl.col(N_SUBJECTS) if N_SUBJECTS in rows.columns else pl.lit(1, pl.Int64)
+    told = rows.select(*by, "status", n=number)
+    each = (pl.col("n").filter(pl.col("status") == s).sum().alias(name) for s, name in states.items())
+    return told.group_by(by).agg(pl.col("n").sum().alias(whole), *each)
+
+
+def _known(record: dict[str, Any], column: str, outcomes: bool) -> int | None:
+    unknown = column in ("refused", "excluded") and 0 < record["len"] == record[ABSENT] and not outcomes
     return None if unknown else int(record[column])
 
 

@@ -12,7 +12,14 @@ from stereotrope.report.numbers import count
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
 from stereotrope.run import Run
-from stereotrope.tables import ESTIMATE_COLUMNS, PROMPTS, QUALITY_ATTRIBUTES, levels_of_subjects, plain_scores
+from stereotrope.tables import (
+    ESTIMATE_COLUMNS,
+    MADE,
+    PROMPTS,
+    QUALITY_ATTRIBUTES,
+    levels_of_subjects,
+    plain_scores,
+)
 
 QUALITY = QUALITY_ATTRIBUTES
 """Attributes that say whether a picture can be used, not what it shows."""
@@ -132,7 +139,7 @@ class Material:
     def generators(self) -> list[str]:
         """Names of the generators, in the order of the run."""
         named = [g["name"] for g in self.info.get("generators", [])]
-        seen = self.images["generator"].unique(maintain_order=True).drop_nulls().to_list()
+        seen = self.pictures["generator"].unique(maintain_order=True).drop_nulls().to_list()
         return [g for g in named if g in seen] + [g for g in seen if g not in named]
 
     @cached_property
@@ -146,6 +153,28 @@ class Material:
         named = [str(g["name"]) for g in self.info.get("generators", [])]
         return named + [g for g in self.generators if g not in named]
 
+    @property
+    def counted(self) -> bool:
+        """Whether the run counts label files, so that it has no row an image or label."""
+        return not self.run.counts.is_empty()
+
+    @cached_property
+    def pictures(self) -> pl.DataFrame:
+        """All that were asked for, with the factors; each once, or ``n_subjects`` times."""
+        if not self.counted:
+            return self.images
+        own = self.run.counts.filter(pl.col("annotator").is_null())
+        return self._with_levels(own.drop("status").rename({"image_status": "status"}))
+
+    @cached_property
+    def outcomes_known(self) -> bool:
+        """Whether it is known of pictures that are not at hand that their requests were not refused."""
+        return bool((self.pictures["reason"] == MADE).any())
+
+    def _with_levels(self, rows: pl.DataFrame) -> pl.DataFrame:
+        levels = self.prompts.select("prompt_id", *self.factors)
+        return rows.join(levels, on="prompt_id", how="left", maintain_order="left")
+
     @cached_property
     def labels(self) -> pl.DataFrame:
         """Labels of whole images with generator and factors."""
@@ -155,7 +184,12 @@ class Material:
 
     @cached_property
     def every_label(self) -> pl.DataFrame:
-        """Those of whole images, and those of regions and sets with what all their images are of."""
+        """Those of whole images, and those of regions and sets with what all their images are of.
+
+        In a run that counts them rows stand for ``n_subjects``.
+        """
+        if self.counted:
+            return self._with_levels(self.run.counts.drop_nulls(["annotator", "status"]))
         of = levels_of_subjects(self.run.subjects, self.images, ["generator", *self.factors])
         parts = self.run.labels.join(of, on="subject_id", maintain_order="left")
         return pl.concat([self.labels, parts.select(self.labels.columns)])

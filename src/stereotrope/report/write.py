@@ -82,6 +82,8 @@ def _write_tables(material: Material, out: Exports) -> None:
         if (table := material.run.table(name)).height:
             write_table(table, out, name, caption=caption)
     by = ["generator", *material.factors, "attribute", "annotator", "status", "value"]
+    if material.counted:  # the table `counts` of the run says it
+        return
     counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
     write_table(counts, out, "labels", caption="Labels by condition, counted")
 

@@ -22,6 +22,7 @@ from stereotrope.run.migration import estimates_of_format_1, findings_of_one_lis
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import (
     COMPARISONS,
+    COUNTS,
     EMBEDDINGS,
     ROBUSTNESS,
     RUN_TABLES,
@@ -97,6 +98,14 @@ class Run:
         marks) from what somebody saw; of a run that does not record it, it is taken from ``run.json``.
         """
         return self._table("labels")
+
+    @functools.cached_property
+    def counts(self) -> pl.DataFrame:
+        """How many images and regions are alike in a run that counts label files; empty in others.
+
+        Such a run has no row an image and none a label.
+        """
+        return self._later("counts", COUNTS)
 
     @functools.cached_property
     def estimates(self) -> pl.DataFrame:

@@ -54,8 +54,8 @@ class DesignSpec(Options):
     mitigations: Suffixes | None = Field(None, description="suffixes that ask for variety, a factor")
     prompts: Annotated[Any, BeforeValidator(_prompts)] = Field(
         None,
-        description="prompts of your own: {template, factors…}, a list, a CSV file, {file, factors}, or "
-        "{subjects, groups} of phrases",
+        description="prompts of your own: {template, factors…}, a list, a CSV file, {file, factors}, "
+        "{subjects, groups} of phrases, or `listed`: those that the generators' files list",
     )
     images_per_prompt: int = Field(20, ge=1, le=100_000, description="pictures of each prompt")
     annotators: list[Item] | None = Field(None, description="who looks at the pictures")

@@ -8,8 +8,8 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import register
 from stereotrope.measure.shares.share_difference import shares_and_differences
-from stereotrope.measure.tidy import N_SUBJECTS, factor_names, to_polars
-from stereotrope.tables import ABSENT, MADE
+from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.tables import ABSENT, MADE, N_SUBJECTS
 
 _STATUSES = ("ok", "refused", "excluded", ABSENT)
 

@@ -9,6 +9,7 @@ from stereotrope.report.datatable import plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.headline import missing_counts, missing_table
 from stereotrope.report.material import Material, words
+from stereotrope.tables import N_SUBJECTS
 
 _MOST_REASONS = 40
 
@@ -26,10 +27,16 @@ def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
 
 def _reasons(material: Material) -> list[tuple[str, int]]:
     """Why pictures were refused or excluded and labels have no value, with counts."""
-    pictures = material.images.filter(pl.col("status") != "ok").select("status", "reason")
-    labels = material.every_label.filter(pl.col("status") != "ok").select("status", "attribute")
-    found = Counter(f"picture {status}: {why or 'no reason given'}" for status, why in pictures.iter_rows())
-    found.update(f"label {status}: {words(attribute)}" for status, attribute in labels.iter_rows())
+    found: Counter[str] = Counter()
+    for what, rows, why in (
+        ("picture", material.pictures, "reason"),
+        ("label", material.every_label, "attribute"),
+    ):
+        number = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in rows.columns else pl.len()
+        counts = rows.filter(pl.col("status") != "ok").group_by("status", why).agg(n=number)
+        for status, reason, n in counts.iter_rows():
+            told = (reason or "no reason given") if what == "picture" else words(reason)
+            found[f"{what} {status}: {told}"] += n
     return sorted(found.items(), key=lambda item: (-item[1], item[0]))
 
 
