@@ -104,7 +104,7 @@ def test_attributes_are_those_of_one_annotator_alone():
 def test_keywords_of_questions_are_named_and_those_that_a_kind_fixes_are_refused():
     keywords = list(inspect.signature(QuestionAnnotator).parameters)[1:]
     assert keywords[:4] == ["name", "attributes", "subject", "order_seed"]
-    assert keywords[4:] == ["max_side", "version", *_ASKS, "discover", "taxonomies"]
+    assert keywords[4:] == ["max_side", "version", *_ASKS, "forced", "discover", "taxonomies"]
     client = ChatClient(Endpoint("openai", "http://127.0.0.1:9/v1", None), "judge", account=Account())
     for kind, fixed in (
         (CaptionAnnotator, {"attributes": {"a": None}, "subject": "car", "order_seed": 1}),
