@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from stereotrope.calibrate import Calibration, calibrate, calibration_audit
-from stereotrope.generate import image_requests
+from stereotrope.calibrate.pictures import CheckPictures
+from stereotrope.generate import CalibratedGenerator, ImageResult, image_requests
 from stereotrope.testing import Judge, Loopback
 
 NOWHERE = "http://127.0.0.1:1/v1"
@@ -38,6 +40,22 @@ def drawn(images: int) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, s
         if motif is not None and motif.attribute is not None:
             painted[sha256] = dict([generator.claim(request.text, request.seed)])
     return truth, painted
+
+
+@contextmanager
+def drawing_once():
+    """Each picture is drawn once, for who tells the judges what is on it and for the run that shows it."""
+    kept: dict[tuple[str, str | None, int | None], ImageResult] = {}
+    with ExitStack() as patched:
+        for kind in (CalibratedGenerator, CheckPictures):
+            draw = kind.process
+
+            def process(self, request, draw=draw):
+                key = self.fingerprint, request.text, request.seed
+                return kept.setdefault(key, kept.get(key) or draw(self, request))
+
+            patched.enter_context(mock.patch.object(kind, "process", process))
+        yield
 
 
 @contextmanager
@@ -81,7 +99,7 @@ def checked(tmp_path_factory):
         },
         "refusing": {},
     }  # fmt: skip
-    with serving(10, **faults) as server:
+    with drawing_once(), serving(10, **faults) as server:
         server.misbehave("refusal", times=None, model="refusing")
         specs = [spec(model, server.url, price=0) for model in faults]
         found = calibrate(specs, tmp_path_factory.mktemp("judges") / "run", images=10)

@@ -162,16 +162,18 @@ def rank_agreement(
     m = z.shape[0]
     if m < 2:
         return np.nan, np.nan, np.nan, np.nan
-    observed = float(_mean_correlation(z[None])[0])
+    observed = float(_mean_correlation(z.sum(axis=0), m))
     # What is shuffled starts in the order of its values: names of columns and rows decide nothing.
     sorted_ = np.sort(np.round(z, 12), axis=1)
     start = sorted_[np.lexsort(sorted_.T)]
     rng = np.random.default_rng(seed)
     shuffled = rng.permuted(np.broadcast_to(start, (n_permutations, *z.shape)).copy(), axis=2)
-    p = (1 + int(np.sum(_mean_correlation(shuffled) >= observed - _EQUAL))) / (1 + n_permutations)
+    p = (1 + int(np.sum(_mean_correlation(shuffled.sum(axis=1), m) >= observed - _EQUAL))) / (
+        1 + n_permutations
+    )
     if m < _MIN_ROWS:
         return observed, np.nan, np.nan, p
-    left = _mean_correlation(np.stack([np.delete(z, row, axis=0) for row in range(m)]))
+    left = _mean_correlation(z.sum(axis=0) - z, m - 1)
     reach = (m - 1) * float(left.std(ddof=1)) / np.sqrt(m) * float(special.stdtrit(m - 1, 0.5 + level / 2))
     if reach <= _EQUAL:
         return observed, np.nan, np.nan, p
@@ -182,9 +184,9 @@ def rank_agreement(
     return observed, float(low), float(high), p
 
 
-def _mean_correlation(z: Floats) -> Floats:
-    m = z.shape[1]
-    return np.asarray(((z.sum(axis=1) ** 2).sum(axis=1) - m) / (m * (m - 1)))
+def _mean_correlation(sums: Floats, m: int) -> Floats:
+    """Mean pairwise correlation of ``m`` rows of length 1, from their sums, shape ``(…, k)``."""
+    return np.asarray(((sums**2).sum(axis=-1) - m) / (m * (m - 1)))
 
 
 def _table(scores: ArrayLike) -> Floats:
