@@ -164,6 +164,18 @@ SHARES = [
 ]
 
 
+TRUE_SHARES = pl.DataFrame(
+    [
+        ("women", "product_colour", "pink", 0.2, 0.1, 0.4, False),
+        ("men", "product_colour", "pink", 0.5, None, None, True),
+        ("women", "gender", "female", 0.5, 0.5, 0.5, False),
+        ("base", "gender", "female", 0.9, 0.8, 0.95, False),
+    ],
+    schema=["group", "attribute", "category", "reference", "low", "high", "assumed"],
+    orient="row",
+).with_columns(source=pl.lit("a survey"))
+
+
 CAPTIONS = {"by": SCOPE, "n_bootstrap": 60}
 PEOPLE = {"groups": ("female", "male"), **CAPTIONS}
 GARDEN = "pink stones in the rain"
@@ -283,6 +295,9 @@ MEASURES: dict[str, Measure] = {
         ratios_by(x, SCOPE),
         "object",
         within=("generator", "group"),
+    ),
+    "stereotype_score": lambda x: measure.stereotype_score(
+        x, TRUE_SHARES, over="group", within=("generator", "object")
     ),
     "unfounded_rate": partial(measure.unfounded_rate, known=None, by=("attribute", "generator")),
     "variation_effect": lambda x: measure.variation_effect(ratios_by(x, SCOPE), "object", among="group"),

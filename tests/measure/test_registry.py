@@ -108,6 +108,12 @@ FURTHER = {
     "ppi_difference": {"reference": LABELLED_TWICE.filter(annotator="a")},
     "ppi_share": {"reference": LABELLED_TWICE.filter(annotator="a")},
     "share_difference": {"baseline": "base"},
+    "stereotype_score": {
+        "reference": pl.DataFrame(
+            {"group": ["base"], "attribute": "hue", "category": "red", "reference": 0.5, "source": "a survey"}
+        ),
+        "over": "group",
+    },
     "unfounded_rate": {"known": None},
 }
 

@@ -30,6 +30,7 @@ from stereotrope.stats.divergence import (
     js_divergence,
     rarefied_entropy,
 )
+from stereotrope.stats.exceedance import above_interval, above_p, expected_above, posterior_log_odds
 from stereotrope.stats.icc import (
     ICC_GRID,
     effective_counts,
@@ -90,6 +91,8 @@ __all__ = [
     "PoweredShare",
     "Resample",
     "ScoreOfSums",
+    "above_interval",
+    "above_p",
     "agreement_interval",
     "any_order_weights",
     "axis_orders",
@@ -107,6 +110,7 @@ __all__ = [
     "effective_trials",
     "entropy",
     "even_entropy",
+    "expected_above",
     "expected_js",
     "expected_sum",
     "expected_tie",
@@ -139,6 +143,7 @@ __all__ = [
     "pairwise_score",
     "pearson",
     "permutation_p",
+    "posterior_log_odds",
     "prediction_powered_share",
     "radar_weights",
     "rank_agreement",
