@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import stereotrope as st
 from stereotrope.cli import app
-from stereotrope.errors import AuditFileError
+from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.testing import Loopback
 
 AUDIT = """\
@@ -80,3 +80,46 @@ def test_a_model_of_wording_that_cannot_be_asked_is_told_with_its_line(served):
     file.write_text(file.read_text().replace("model: 'openai:m'", "model: gpt"))
     with pytest.raises(AuditFileError, match=r"audit.yaml:2: prompts: a model is named provider:model"):
         st.Audit.from_yaml(file).design()
+
+
+def test_what_people_wrote_into_the_file_stays_where_phrases_come_to_it(served):
+    _, file = served
+    words = file.parent / "words.csv"
+    written = "prompt_group,phrase,words,mine\nthings,cup,a blue cup,look again\nthings,,,later\n"
+    words.write_text(written)
+    st.Audit.from_yaml(file).design()
+    assert words.read_text().splitlines() == [
+        "prompt_group,phrase,words,mine,worded",
+        "things,cup,a blue cup,look again,",
+        "things,,,later,",
+        "things,car,one car,,model",
+        "things,sofa,,,rules",
+    ]
+
+
+def test_a_file_without_a_column_of_ours_is_not_written_over(served):
+    server, file = served
+    words = file.parent / "words.csv"
+    words.write_text("prompt_group,phrase,wording\nthings,cup,a blue cup\n")
+    with pytest.raises(AuditFileError, match=r"words.csv: must have the columns .* name 'words' so again"):
+        st.Audit.from_yaml(file).design()
+    assert words.read_text().endswith("a blue cup\n")
+    assert not server.received
+
+
+def test_a_file_that_is_saved_while_a_model_is_asked_is_left_alone(served):
+    server, file = served
+    words = file.parent / "words.csv"
+    given = server.judge
+
+    def meanwhile(question):
+        words.write_text("prompt_group,phrase,words\nthings,cup,a blue cup\n")
+        return given(question)
+
+    server.judge = meanwhile
+    with pytest.raises(IncompleteError, match=r"words.csv: was changed while it was being made"):
+        st.Audit.from_yaml(file).design()
+    server.judge, asked = given, len(server.received)
+    st.Audit.from_yaml(file).design()
+    assert len(server.received) == asked
+    assert "things,cup,a blue cup" in words.read_text()

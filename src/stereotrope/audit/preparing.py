@@ -108,14 +108,21 @@ def make_files(
     """Make the files of an audit that can be made, or put into them what they lack; say what was done.
 
     Raises AuditFileError: Something the file asks for does not exist, cannot work here, or does not fit.
-    Raises BudgetError, IncompleteError: Models did not say all; what they said is kept, no file is changed.
+    Raises BudgetError, IncompleteError: Models did not say all, or somebody else changed a file meanwhile;
+        what they said is kept, the file is not changed.
     """
     account = Account(max_cost)
     with ExitStack() as stack:
         ask = _Asking(answers_of(source), account, watcher or Silent(), stop or threading.Event(), stack)
         notes: list[str] = []
         for where, one, of in _makers(spec, source, account):
+            before = _bytes_of(one.path)
             made = _made(one, of, ask, source, where)
+            if made.rows is not None and _bytes_of(one.path) != before:
+                raise IncompleteError(
+                    f"{one.written}: was changed while it was being made, and is left as it is now. What was "
+                    "answered is kept; run the same command again"
+                )
             if made.rows is not None:
                 write_atomic(one.path, _as_csv(made.rows))
             notes += made.notes
@@ -198,6 +205,10 @@ def _made(one: Any, of: pl.DataFrame, ask: Any, source: Source, where: _Place) -
         return made
     except (UsageError, InputError) as error:
         raise source.error(str(error), *where) from None
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
 
 
 def _as_csv(rows: pl.DataFrame) -> bytes:

@@ -14,7 +14,7 @@ import polars as pl
 
 from stereotrope.clients import Problem
 from stereotrope.design.asking import Asking, TextAsker, TextQuestion
-from stereotrope.design.factors.contract import MadeFile
+from stereotrope.design.factors.contract import MadeFile, completed, require_columns
 from stereotrope.design.phrases import FORMS
 from stereotrope.errors import UsageError
 from stereotrope.inputs.options import shorten
@@ -76,7 +76,8 @@ class WordsFile:
         phrases: ``prompt_group``, ``form`` and ``phrase``; forms that no model words are left out.
         """
         assert self.asker is not None, "nobody to ask"
-        before = _stored(kept)
+        require_columns(kept, COLUMNS[:3], self.written)
+        before = phrases.head(0) if kept is None else kept
         asked = phrases.filter(pl.col("form").is_in(list(_WORDING["forms"])))
         new = asked.join(before, on=["prompt_group", "phrase"], how="anti", maintain_order="left")
         if not new.height:
@@ -94,7 +95,7 @@ class WordsFile:
             f"{self.written}: {len(rows) - lacking.total():,} phrases worded by {self.asker.name}{by_rules}"
         )
         made = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
-        return MadeFile(pl.concat([before, made]), (told,))
+        return MadeFile(completed(kept, made, COLUMNS[:2]), (told,))
 
 
 def wording_question(form: str, phrase: str) -> TextQuestion:
@@ -113,6 +114,8 @@ def wording_problems(content: Mapping[str, Any], *, form: str, phrase: str) -> l
     if not words:
         rule = f"must begin with {begins!r} and go on" if begins else "must not be empty"
         return [Problem(("text",), f"{rule}, found {text[:80]!r}")]
+    if not words[0].isalnum():
+        return [Problem(("text",), f"must go on with a letter or a digit, found {words[:80]!r}")]
     found, asked = _WORD.findall(words.lower()), _WORD.findall(phrase.lower())
     problems = []
     if len(found) > len(asked) + _ROOM:
@@ -145,12 +148,3 @@ def _after(text: str, begins: str) -> str:
         re.match(rf"{re.escape(begins)}\s+(.*)", text, re.IGNORECASE) if begins else re.match("(.*)", text)
     )
     return found.group(1).strip() if found else ""
-
-
-def _stored(kept: pl.DataFrame | None) -> pl.DataFrame:
-    """The rows of a file, with the columns of ours."""
-    columns = dict.fromkeys(COLUMNS, pl.String)
-    if kept is None or not set(COLUMNS[:3]) <= set(kept.columns):
-        return pl.DataFrame(schema=columns)
-    worded = pl.col("worded") if "worded" in kept.columns else pl.lit(None, pl.String).alias("worded")
-    return kept.drop_nulls(["prompt_group", "phrase"]).select(*COLUMNS[:3], worded)

@@ -217,3 +217,27 @@ def test_class_based_tfidf_is_that_of_its_formula():
     for number, own in counts.items():
         weights = {word: n * np.log(1 + mean / totals[word]) for word, n in own.items()}
         assert ranked[number] == sorted(weights, key=weights.get, reverse=True)
+
+
+def test_what_people_wrote_beside_clusters_stays_and_a_row_without_cluster_gets_one(planted, found):
+    edited = found.rows.with_columns(
+        cluster=pl.when(pl.col("scenario").str.contains("bread")).then(None).otherwise("cluster"),
+        note=pl.lit("mine"),
+    )
+    again = made(pl.concat([planted[0], prompts_of(["feed the toddler"])]), edited).rows
+    assert again.columns == [*found.rows.columns, "note"]
+    assert again.height == 61
+    assert again["note"].to_list() == ["mine"] * 60 + [None]
+    bread = again.row(by_predicate=pl.col("scenario").str.contains("bread"), named=True)
+    assert bread["cluster"] is not None
+    assert bread["placed"] == "added"
+    others = ~pl.col("scenario").str.contains("bread|toddler")
+    assert again.filter(others).drop("note").equals(found.rows.filter(others))
+
+
+def test_a_file_whose_column_was_renamed_is_not_clustered_anew(planted, found):
+    with pytest.raises(
+        UsageError,
+        match=r"clusters.csv: must have the columns .*, cluster, found .*topic.*; name 'cluster' so",
+    ):
+        made(planted[0], found.rows.rename({"cluster": "topic"}))

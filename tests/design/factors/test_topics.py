@@ -106,8 +106,8 @@ def test_further_scenarios_and_questions_are_asked_alone(served):
     st.Audit.from_yaml(file).design()
     assert len(server.received) - asked == 1 + 9
     rows = (file.parent / "topics.csv").read_text().splitlines()
-    assert rows[0] == "prompt_group,scenario,household_chore,red"
-    assert "activities,a person who is washing the dishes,yes,no" in rows
+    assert rows[0] == "prompt_group,scenario,household_chore,paid_work,office,red"
+    assert "activities,a person who is washing the dishes,yes,no,not asked,no" in rows
 
 
 def test_a_plan_says_how_many_questions_and_their_price(served):

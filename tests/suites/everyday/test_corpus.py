@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 
 import numpy as np
@@ -155,3 +157,92 @@ def test_the_command_writes_what_is_kept_and_says_how_much(tmp_path):
     assert "of 705 scenarios" in " ".join(own.output.split())
     wrong = CliRunner().invoke(app, ["corpus", "match", given[0], "-o", str(tmp_path / "m.txt")])
     assert isinstance(wrong.exception, UsageError)
+
+
+CAKE = "she is baking a cake"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"caption": CAKE, "n": 1}, {"caption": CAKE, "n": "x"}, {"caption": CAKE, "n": 2.5}],
+        [{"caption": None, "n": None}, {"caption": CAKE, "n": "x"}],
+        [{"n": 1}, {"caption": CAKE, "n": 3}],
+    ],
+)
+def test_values_of_another_kind_further_down_are_read(tmp_path, rows):
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows[:1] * 300 + rows[1:]))
+    found = match_captions([path], prompts())
+    assert found.n_captions == 299 + len(rows)
+    assert found.kept["caption"].unique().to_list() == [CAKE]
+    assert found.kept.height == sum(row.get("caption") == CAKE for row in rows[:1] * 300 + rows[1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("c.jsonl", f'{{"caption": "{CAKE}"}}\n' * 300 + '{"caption": "a nur', 301),
+        ("c.jsonl", f'{{"caption": "{CAKE}"}}\n[1]\n', 2),
+        ("c.csv", f"caption,u\n{CAKE},1\n{CAKE} \udcff,2\n", 3),
+        ("c.csv", "url,caption\n" + f"x,{CAKE}\n" * 300 + f"x,{CAKE},more\n", None),
+    ],
+)
+def test_a_torn_corpus_is_named_with_its_line_and_what_to_do(tmp_path, name, text, line):
+    (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    place = "" if line is None else f":{line}"
+    with pytest.raises(
+        MetadataError, match=rf"{name}{place}: cannot be read to its end \(.*\); mend it there"
+    ):
+        match_captions([tmp_path / name], prompts())
+
+
+def test_a_column_called_row_gives_way(tmp_path):
+    path = written(tmp_path, row=range(len(CAPTIONS)))
+    assert match_captions([path], prompts()).kept.columns == ["scenario", "row", "caption", "url"]
+
+
+def test_what_is_read_is_never_written_over(tmp_path):
+    path = written(tmp_path)
+    (tmp_path / "link.csv").symlink_to(path)
+    before = path.read_bytes()
+    for output in (path, tmp_path / "link.csv"):
+        told = CliRunner().invoke(app, ["corpus", "match", str(path), "-o", str(output)])
+        assert isinstance(told.exception, UsageError)
+        assert re.search("is read from, and would be written over; choose another", str(told.exception))
+    assert path.read_bytes() == before
+
+
+def test_captions_that_a_spreadsheet_would_run_are_inert_and_numbers_stay(tmp_path):
+    captions = ["=HYPERLINK(baking, cake)", "-cmd baking cake", "baking cake \x1b[31m", "baking cake"]
+    path = tmp_path / "c.csv"
+    hashes = ["-7204", "+1e-5", "@x", "-7204"]
+    pl.DataFrame({"caption": captions, "hash": hashes}).write_csv(path)
+    names = tmp_path / "s.csv"
+    names.write_text("scenario\na person who is baking a cake\n")
+    for out in ("m.csv", "m.parquet"):
+        given = [str(path), "-o", str(tmp_path / out), "--scenarios", str(names)]
+        assert CliRunner().invoke(app, ["corpus", "match", *given]).exit_code == 0
+    kept = pl.read_csv(tmp_path / "m.csv", infer_schema=False)
+    assert kept["caption"].to_list() == [
+        "'=HYPERLINK(baking, cake)",
+        "'-cmd baking cake",
+        "baking cake ‹U+001B›[31m",
+        "baking cake",
+    ]
+    assert kept["hash"].to_list() == ["-7204", "+1e-5", "'@x", "-7204"]
+    assert pl.read_parquet(tmp_path / "m.parquet")["caption"].to_list() == captions
+
+
+def test_a_disk_that_is_full_leaves_the_matches_of_before(tmp_path, monkeypatch):
+    path, out = written(tmp_path), tmp_path / "m.csv"
+    out.write_text("before")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    told = CliRunner().invoke(app, ["corpus", "match", str(path), "-o", str(out)])
+    assert re.search("m.csv: cannot be written .*; make room", str(told.exception))
+    assert out.read_text() == "before"
+    assert {one.name for one in tmp_path.iterdir()} == {"corpus.csv", "m.csv"}

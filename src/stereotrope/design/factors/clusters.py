@@ -26,7 +26,14 @@ from stereotrope.design.factors.clustering import (
     require_clustering,
     told_words,
 )
-from stereotrope.design.factors.contract import FactorFile, MadeFile, factor, unit_of
+from stereotrope.design.factors.contract import (
+    FactorFile,
+    MadeFile,
+    completed,
+    factor,
+    require_columns,
+    unit_of,
+)
 from stereotrope.design.factors.encoders import SentenceEncoder, sentence_encoder
 from stereotrope.design.factors.titles import SPECIFIERS, Titled, asked_titles, title_question, word_titles
 from stereotrope.errors import UsageError
@@ -100,6 +107,7 @@ class Clusters(FactorFile):
         of, within = unit_of(prompts, self.of, self.within)
         keys = [within, of] if within else [of]
         columns = [*keys, self.name, PLACED]
+        require_columns(kept, columns[:-1], self.written)
         before = _stored(kept, columns)
         wanted = prompts.select(keys).drop_nulls().unique(maintain_order=True)
         if not wanted.height:
@@ -129,8 +137,8 @@ class Clusters(FactorFile):
             for i, group in enumerate(groups)
             for text, one in zip(group.texts, found[i], strict=True)
         ]
-        schema = dict.fromkeys(columns, pl.String)
-        table = pl.concat([before, pl.DataFrame(rows, schema=schema, orient="row")])
+        new = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+        table = completed(_unplaced(kept, self.name), new, keys)
         notes += self._told_titles(lacking)
         versions = ", ".join(f"{name} {version_of(name)}" for name in LIBRARIES)
         return MadeFile(
@@ -220,10 +228,17 @@ def _groups(new: pl.DataFrame, of: str, within: str | None, specifiers: Mapping[
     return groups
 
 
+def _unplaced(kept: pl.DataFrame | None, name: str) -> pl.DataFrame | None:
+    """A file without what is said of how a row came to a cluster where somebody took that out."""
+    if kept is None or PLACED not in kept.columns:
+        return kept
+    return kept.with_columns(pl.when(pl.col(name).is_not_null()).then(PLACED).alias(PLACED))
+
+
 def _stored(kept: pl.DataFrame | None, columns: Sequence[str]) -> pl.DataFrame:
     """The rows of a file that are whole, with the columns of ours."""
     *needed, placed = columns
-    if kept is None or not set(needed) <= set(kept.columns):
+    if kept is None:
         return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
     has = pl.col(placed) if placed in kept.columns else pl.lit(None, pl.String).alias(placed)
     return kept.drop_nulls(needed).select(*needed, has)

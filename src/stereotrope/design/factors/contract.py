@@ -12,11 +12,14 @@ from stereotrope.clients import Account
 from stereotrope.design.asking import Asking
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
+from stereotrope.inputs.options import shorten
 from stereotrope.plugins import Registry
 from stereotrope.tables import factors_of
 
 SCENARIO, GROUP = "scenario", "prompt_group"
 """What a row of a file is of, and within what it is, where the prompts have these factors."""
+
+_MADE = "\0made"
 
 
 class MadeFile(NamedTuple):
@@ -51,6 +54,38 @@ class FactorFile:
     def make(self, prompts: pl.DataFrame, kept: pl.DataFrame | None, ask: Asking) -> MadeFile:
         """Make the file for the prompts; rows that are there, ``kept``, stay as they are."""
         raise NotImplementedError
+
+
+def require_columns(kept: pl.DataFrame | None, needed: Sequence[str], written: str) -> None:
+    """Raise :class:`~stereotrope.errors.UsageError` where a file that is there lacks a column of ours."""
+    lacking = [] if kept is None else [name for name in needed if name not in kept.columns]
+    if kept is not None and lacking:
+        found = shorten(", ".join(kept.columns))
+        raise UsageError(
+            f"{written}: must have the columns {', '.join(needed)}, found {found}; "
+            f"name {lacking[0]!r} so again, or delete the file to have it made anew"
+        )
+
+
+def completed(kept: pl.DataFrame | None, new: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Put rows into a file: what stands there stays, its further columns too; empty cells are filled.
+
+    >>> kept = pl.DataFrame({"text": ["a", "b"], "topic": ["x", None], "note": ["mine", "ours"]})
+    >>> new = pl.DataFrame({"text": ["b", "c"], "topic": ["y", "z"]})
+    >>> completed(kept, new, ["text"]).rows()
+    [('a', 'x', 'mine'), ('b', 'y', 'ours'), ('c', 'z', None)]
+    """
+    if kept is None:
+        return new
+    made = new.rename({name: f"{name}{_MADE}" for name in new.columns if name not in keys})
+    both = kept.join(made, on=list(keys), how="left", maintain_order="left")
+    more = [name for name in new.columns if name not in keys]
+    filled = both.select(
+        *(pl.coalesce(name, f"{name}{_MADE}") if name in more else name for name in kept.columns),
+        *(pl.col(f"{name}{_MADE}").alias(name) for name in more if name not in kept.columns),
+    )
+    rest = new.join(kept, on=list(keys), how="anti", maintain_order="left")
+    return pl.concat([filled, rest], how="diagonal")
 
 
 def unit_of(

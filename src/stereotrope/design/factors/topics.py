@@ -12,7 +12,14 @@ from pydantic import BeforeValidator
 
 from stereotrope.design.asking import Asking, TextAsker, TextQuestion, text_asker
 from stereotrope.design.factors.clustering import told_words
-from stereotrope.design.factors.contract import FactorFile, MadeFile, factor, unit_of
+from stereotrope.design.factors.contract import (
+    FactorFile,
+    MadeFile,
+    completed,
+    factor,
+    require_columns,
+    unit_of,
+)
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Item, Name, Options, Text, text
@@ -80,6 +87,7 @@ class Topics(FactorFile):
         wanted = prompts.select(keys).drop_nulls().unique(maintain_order=True)
         if not wanted.height:
             raise UsageError(f"{self.written}: no prompt has a {of} to ask about; write the file by hand")
+        require_columns(kept, keys, self.written)
         before = _answers(kept, keys, list(self.questions))
         asked: dict[tuple[tuple[str, ...], str], TextQuestion] = {}
         found = {key: dict(before.get(key, {})) for key in wanted.iter_rows()}
@@ -99,12 +107,9 @@ class Topics(FactorFile):
             is_answer = answer["status"] == "ok"
             found[key][name] = answer["content"]["answer"] if is_answer else UNDECIDED
             lacking.update([] if is_answer else [str(answer["reason"] or answer["status"])])
-        rows = [
-            [*key, *(levels.get(name) for name in self.questions)]
-            for key, levels in {**before, **found}.items()
-        ]
+        rows = [[*key, *map(levels.get, self.questions)] for key, levels in found.items()]
         schema = dict.fromkeys([*keys, *self.questions], pl.String)
-        table = pl.DataFrame(rows, schema=schema, orient="row")
+        table = completed(kept, pl.DataFrame(rows, schema=schema, orient="row"), keys)
         return MadeFile(table, tuple(self._told(table, len(asked), lacking)))
 
     def _question(self, name: str, group: str, phrase: str) -> TextQuestion | None:
@@ -132,7 +137,7 @@ def _answers(
     kept: pl.DataFrame | None, keys: list[str], names: list[str]
 ) -> dict[tuple[str, ...], dict[str, str]]:
     """Key of a row → the factors that it has an answer to."""
-    if kept is None or not set(keys) <= set(kept.columns):
+    if kept is None:
         return {}
     there = [name for name in names if name in kept.columns]
     return {

@@ -1,8 +1,10 @@
 """Captions of a corpus that name all that a scenario names: pictures that a reference is counted on."""
 
 import importlib
+import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,17 +15,28 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import MetadataError, TableError, UsageError, did_you_mean
+from stereotrope.inputs.options import shorten
 from stereotrope.shipped import shipped
 
 MOST, FEWEST = 10_000, 50
 """Captions kept of a scenario, and those that a ratio needs: “Large-scale gender analysis”, section 4."""
 _BATCH = 50_000
 _WORD = r"[\p{L}\p{N}]+(?:['’]\p{L}+)?"
+
+
+def _json_lines(file: Path) -> pl.LazyFrame:
+    """JSON lines, all plain values as texts: further down a column may hold what its first rows do not."""
+    found = pl.scan_ndjson(file, infer_schema_length=10_000).collect_schema()
+    return pl.scan_ndjson(
+        file, schema={name: kind if kind.is_nested() else pl.String for name, kind in found.items()}
+    )
+
+
 _SCANS: dict[str, Any] = {
     ".parquet": pl.scan_parquet,
     ".csv": lambda file: pl.scan_csv(file, infer_schema=False),
-    ".jsonl": pl.scan_ndjson,
-    ".ndjson": pl.scan_ndjson,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
 }
 
 
@@ -176,26 +189,50 @@ def _scan(file: Path | str, caption: str) -> pl.LazyFrame:
         raise UsageError(f"{path}: must end in {', '.join(_SCANS)}; write the captions as one of these")
     if not path.is_file():
         raise UsageError(f"{path}: no file there; check the name")
-    try:
+    with _reading(path):
         frame: pl.LazyFrame = _SCANS[path.suffix.lower()](path)
         columns = frame.collect_schema().names()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise MetadataError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]})") from None
     if caption not in columns:
-        hint = did_you_mean(caption, columns, otherwise=f"it has {', '.join(columns)}")
+        hint = did_you_mean(caption, columns, otherwise=f"it has {shorten(', '.join(columns))}")
         raise MetadataError(f"{path}: no column {caption!r}, which the captions are read from; {hint}")
     return frame.with_columns(pl.col(caption).cast(pl.String))
+
+
+@contextmanager
+def _reading(file: Path | str) -> Iterator[None]:
+    """Turn what cannot be read into one message, with the line where that can be known."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        found = " ".join(str(error).split())[:200]
+        raise MetadataError(
+            f"{file}{_line_of_trouble(Path(file))}: cannot be read to its end ({found}); mend it there, and "
+            "check that it is whole, in UTF-8 and what its ending says"
+        ) from None
+
+
+def _line_of_trouble(file: Path) -> str:
+    """The first line that is no UTF-8 or, of JSON lines, no object."""
+    kind = file.suffix.lower()
+    if kind == ".parquet" or not file.is_file():
+        return ""
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                text = line.decode()
+                if kind != ".csv" and text.strip() and not isinstance(json.loads(text), dict):
+                    return f":{number}"
+            except ValueError:
+                return f":{number}"
+    return ""
 
 
 def _batches(files: Sequence[Path | str], caption: str) -> Iterator[pl.DataFrame]:
     for file, frame in [
         (file, _scan(file, caption)) for file in files
     ]:  # all are looked at before one is read
-        try:
+        with _reading(file):
             yield from frame.select(caption).collect_batches(chunk_size=_BATCH, maintain_order=True)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            found = " ".join(str(error).split())[:200]
-            raise MetadataError(f"{file}: cannot be read to its end ({found})") from None
 
 
 def _rows(files: Sequence[Path | str], caption: str, chosen: pl.DataFrame) -> pl.DataFrame:
@@ -203,16 +240,18 @@ def _rows(files: Sequence[Path | str], caption: str, chosen: pl.DataFrame) -> pl
     parts, start = [], 0
     for file in files:
         frame = _scan(file, caption)
-        n = int(frame.select(pl.len()).collect().item())
-        here = chosen.filter(pl.col("row") >= start, pl.col("row") < start + n)
-        rows = frame.with_row_index("row", offset=start).join(
-            here.select("row").unique().lazy(), on="row", how="semi"
-        )
-        flat = [
-            name for name, kind in frame.collect_schema().items() if not kind.is_nested() and name != "row"
-        ]
-        told = rows.select("row", pl.col([name for name in flat if name != "scenario"]).cast(pl.String))
-        parts.append(here.join(told.collect(engine="streaming"), on="row", how="left", maintain_order="left"))
+        kinds = frame.collect_schema().items()
+        flat = [name for name, kind in kinds if not kind.is_nested() and name not in ("scenario", "row")]
+        with _reading(file):
+            n = int(frame.select(pl.len()).collect().item())
+            here = chosen.filter(pl.col("row") >= start, pl.col("row") < start + n)
+            told = (
+                frame.select(pl.col(flat).cast(pl.String))
+                .with_row_index("row", offset=start)
+                .join(here.select("row").unique().lazy(), on="row", how="semi")
+                .collect(engine="streaming")
+            )
+        parts.append(here.join(told, on="row", how="left", maintain_order="left"))
         start += n
     made = pl.concat(parts, how="diagonal")
     return made.select("scenario", "row", *(name for name in made.columns if name not in ("scenario", "row")))

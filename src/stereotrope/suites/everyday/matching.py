@@ -1,11 +1,12 @@
 """Matching a corpus from a terminal: which scenarios, what was found of each, and where that was written."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from stereotrope import run
+from stereotrope import escape, run
 from stereotrope.commands import settings
 from stereotrope.design.scenarios import scenario_prompts
 from stereotrope.errors import UsageError
@@ -14,6 +15,8 @@ from stereotrope.shipped import shipped
 from stereotrope.suites.everyday.corpus import FEWEST, match_captions
 from stereotrope.terminal import console, print_json, print_line, print_rows, safe
 
+_DOES_SOMETHING = r"^[=＝@＠\t\r\n]|^[-+－＋](?:[^\d.]|.*[^\d.eE+-])|[\p{Cc}\p{Cf}]"
+"""Text that begins as a formula, or holds controls."""
 _SHOWN = 10
 """Scenarios with most matches that are printed; the file has them all."""
 
@@ -30,15 +33,20 @@ def run_matching(
 ) -> None:
     """Match, write what was kept, and print how many there are of each scenario.
 
-    Raises UsageError: The output is of another kind, or its folder is not there.
+    Raises UsageError: The output is of another kind, its folder is not there, or it is a file that is read.
     """
-    if output.suffix.lower() not in (".csv", ".parquet") or not output.parent.is_dir():
+    if output.suffix.lower() not in (".csv", ".parquet") or not output.parent.is_dir() or output.is_dir():
         raise UsageError(f"{output}: must be a .csv or .parquet file in a folder that is there; correct it")
+    for one in (*captions, *([scenarios] if scenarios else [])):
+        if output.exists() and one.exists() and output.samefile(one):
+            raise UsageError(f"{output}: is read from, and would be written over; choose another name")
     found = match_captions(captions, _prompts(scenarios), caption=column, most=most, seed=seed)
+    data = io.BytesIO()
     if output.suffix.lower() == ".csv":
-        found.kept.write_csv(output)
+        _inert(found.kept).write_csv(data)
     else:
-        found.kept.write_parquet(output)
+        found.kept.write_parquet(data)
+    run.write_atomic(output, data.getvalue())
     counts = found.counts.sort("matched", descending=True, maintain_order=True)
     n_enough = counts.filter(pl.col("kept") >= FEWEST).height
     if as_json:
@@ -57,6 +65,16 @@ def run_matching(
     )
     if found.without_words:
         print_line(safe(f"nothing to look for in: {', '.join(found.without_words[:_SHOWN])}"), out)
+
+
+def _inert(kept: pl.DataFrame) -> pl.DataFrame:
+    """What people wrote on the web as no spreadsheet runs it; numbers, such as hashes, stay as they are."""
+    texts = [
+        s.replace({text: escape.csv(text) for text in s.filter(s.str.contains(_DOES_SOMETHING)).unique()})
+        for s in kept
+        if s.dtype == pl.String
+    ]
+    return kept.with_columns(texts).rename({name: escape.csv(name) for name in kept.columns})
 
 
 def _prompts(scenarios: Path | None) -> pl.DataFrame:
