@@ -156,7 +156,7 @@ def measures_page() -> str:
         "frame and seed give the same numbers.",
         "What they are for and how they are misused: [objects](../explanation/objects-measures.md), "
         "[everyday](../explanation/everyday-measures.md),",
-        "[shares](../explanation/shares.md).",
+        "[shares](../explanation/shares.md), [stereotypes](../explanation/stereotypes.md).",
         "",
         "| measure | suite | what | range | direction |",
         "|---|---|---|---|---|",

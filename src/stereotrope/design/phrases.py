@@ -72,10 +72,10 @@ def location(phrase: str) -> str:
         return " ".join(words)
     if " ".join(lower) in _WORDS["places_without_article"]:
         return " ".join([_WORDS["places_without_article"][lower[0]], *words])
-    article = [] if lower[0] in _WORDS["determiners"] else ["the"]
+    before = [] if lower[0] in _WORDS["determiners"] else ["the"]
     named = [word for word in lower if word not in _WORDS["determiners"]]
     whole = _WORDS["whole_places"].get(" ".join(named))
-    return " ".join([whole or _PREPOSITION.get(_head(words).lower(), "in"), *article, *words])
+    return " ".join([whole or _PREPOSITION.get(_head(words).lower(), "in"), *before, *words])
 
 
 def thing(phrase: str) -> str:
@@ -86,13 +86,13 @@ def thing(phrase: str) -> str:
     """
     words = _for_a_person(_cleaned(phrase).replace("_", " ").split())
     if words[:1] and words[0].lower() in ("a", "an") and len(words) > 1:
-        return f"{_article(words[1])} {' '.join(words[1:])}"
+        return f"{article(words[1])} {' '.join(words[1:])}"
     if not words or words[0].lower() in _WORDS["determiners"] or words[0].isdigit():
         return " ".join(words)
     head = _head(words).lower()
     if head in _WORDS["mass_nouns"] or is_plural(head):
         return " ".join(words)
-    return f"{_article(words[0])} {' '.join(words)}"
+    return f"{article(words[0])} {' '.join(words)}"
 
 
 def job(phrase: str) -> str:
@@ -104,7 +104,7 @@ def job(phrase: str) -> str:
     words = _for_a_person(occupation(phrase).split())
     if words[:1] and words[0].lower() in _WORDS["determiners"]:
         return " ".join(words)
-    return f"{_article(words[0])} {' '.join(words)}" if words else ""
+    return f"{article(words[0])} {' '.join(words)}" if words else ""
 
 
 def as_written(phrase: str) -> str:
@@ -217,10 +217,10 @@ def _head(words: Sequence[str]) -> str:
     return _split(words[end - 1])[1].removesuffix("'s")
 
 
-def _article(word: str) -> str:
+def article(word: str) -> str:
     """“a” or “an”, by how the next word is said.
 
-    >>> _article("hour"), _article("university"), _article("MRI"), _article("u-turn")
+    >>> article("hour"), article("university"), article("MRI"), article("u-turn")
     ('an', 'a', 'an', 'a')
     """
     plain = _split(word)[1]

@@ -3,6 +3,7 @@
 import itertools
 import math
 import os
+import re
 import string
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.design.phrases import article
 from stereotrope.errors import UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.rows import read_rows
@@ -17,6 +19,7 @@ from stereotrope.tables import RESERVED, SCOPES, check_factors, prompt_id
 
 WORDLESS = ("none", "plain")
 """Levels with these names add no words to the prompt: ``condition: [plain, "with diversity"]``."""
+_EITHER = re.compile(r"\ba/an\s+$")
 _NO_FACTORS = ("text", "negative")
 MOST_PROMPTS = 200_000
 """Combinations of levels beyond this are a slip, not a design."""
@@ -135,10 +138,18 @@ def wordings(levels: Sequence[str] | Mapping[str, str], *, silent: Collection[st
 
 
 def fill(template: str, words: Mapping[str, str]) -> str:
-    """Write ``words`` into the template; a field left empty takes the separator before it along."""
+    """Write ``words`` into the template; a field left empty takes the separator before it along.
+
+    ``a/an`` before a field is the article that its words need.
+
+    >>> fill("A photo of a/an {concept}", {"concept": "Iranian doctor"})
+    'A photo of an Iranian doctor'
+    """
     out = ""
     for literal, name, _, _ in string.Formatter().parse(template):
         word = None if name is None else words[name]
+        if word and (begins := _EITHER.search(literal)):
+            literal = f"{literal[: begins.start()]}{article(word.split()[0])} "
         out += literal.rstrip(" ").removesuffix(",") if word == "" else literal + (word or "")
     return " ".join(out.split())
 

@@ -46,7 +46,7 @@ def test_figures_formulas_and_assumptions_are_read(tmp_path: Path) -> None:
     assert (mustache["assumed"], man["assumed"], rows["hat", None]["assumed"]) == (True, False, True)
     beard = rows["beard", None]
     assert beard["low"] == pytest.approx(0.288 - ((0.1 * 0.48) ** 2 + (0.6 * 0.01) ** 2) ** 0.5)
-    assert (beard["source"], beard["assumed"]) == ("a survey; a census", False)
+    assert (beard["source"], beard["assumed"]) == ("a survey, 2019; a census, 2020", False)
     assert rows["perceived_gender", "male"]["reference"] == 0.48
 
 

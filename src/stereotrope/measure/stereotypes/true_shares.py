@@ -104,7 +104,7 @@ class _Known:
         else:
             value, low, high, shown, rests = self._computed(name, figure.formula)
             assumed = figure.assumed or any(one["assumed"] for one in rests)
-            sources = [one["source"] for one in rests]
+            sources = [", ".join(filter(None, (one["source"], one["year"]))) for one in rests]
         if figure.range is not None:
             low, high = map(float, figure.range)
             if not 0 <= low <= value <= high <= 1:
@@ -204,6 +204,8 @@ def call_with_true_shares(
 ) -> MeasureCall:
     """The call of a measure whose argument ``reference`` an audit file gives by name, or as a file.
 
+    Factors that it does not name are pooled: the wordings of a prompt are one concept.
+
     Raises UsageError: There is none of that name, or it has none of the concepts that are asked for.
     """
     named = given.get("reference")
@@ -211,7 +213,7 @@ def call_with_true_shares(
     if not isinstance(named, str):
         found = "none" if named is None else shorten(named)
         raise UsageError(f"needs `reference:`, the true shares to compare with, found {found}; name {known}")
-    call = info.frame.call(info, given, setting, calls)
+    call = info.frame.call(info, {"within": setting.scope, **given}, setting, calls)
     over = given.get("over", info.parameters["over"].default)
     if over not in setting.factors:
         have = ", ".join(setting.factors) or "none"

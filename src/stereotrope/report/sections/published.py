@@ -19,7 +19,7 @@ from stereotrope.report.prose import MeasureProse
 from stereotrope.report.series import Estimate, Series, series_of
 
 _SCOPE = (
-    "generator", "object", "dimension", "group", "phrasing", "mitigation", "attribute", "category",
+    "generator", "concept", "object", "dimension", "group", "phrasing", "mitigation", "attribute", "category",
     "annotator",
 )  # fmt: skip
 """What a published figure can be about; a factor that is null in it is pooled in it."""
