@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cells import as_names, categories, read_cells, reference_of
+from stereotrope.measure.cell_table import read_cell_table
+from stereotrope.measure.cells import as_names, categories, excluded_columns, read_cells, reference_of
 from stereotrope.stats import effective_counts
 
 
@@ -69,3 +71,41 @@ def test_two_references_that_fit_equally_are_refused() -> None:
 def test_a_name_given_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="value: a name is given twice"):
         as_names(["a", "a"], what="value")
+
+
+@pytest.mark.parametrize("by", [(), ("generator",), ("generator", "object", "place")])
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_say_what_each_cell_says(by: tuple[str, ...], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    words = {
+        "attribute": ["a", "b"],
+        "value": ["f", "m", "unclear", None],
+        "generator": ["m", "k"],
+        "object": ["car", "cup", None],
+        "place": ["p", "q"],  # also what a column of numbers might be called
+        "prompt_id": ["1", "2", "3", "4", "5", None],
+        "excluded": [*[None] * 8, 'a "reason"', "b"],
+    }
+    drawn = {name: [of[i] for i in rng.integers(0, len(of), 150)] for name, of in words.items()}
+    frame = pl.DataFrame(drawn).group_by(list(words), maintain_order=True).agg(n_subjects=pl.len())
+    cells = read_cells(frame, by=by, of=["f", "m"])
+    table = read_cell_table(frame, by=by, of=["f", "m"])
+    told = table.cells.to_dicts()
+    assert table.cells["attribute"].to_list() == [cell.attribute for cell in cells]
+    assert table.levels.rows() == [cell.key for cell in cells if by]
+    for cell, one in zip(cells, told, strict=True):
+        flags = ",".join(flag for flag, raised in cell.flags.items() if raised) or None
+        assert (one["n"], one["missing"], one["lacks_much"]) == (cell.n, cell.missing, cell.lacks_much)
+        assert (one["n_excluded"], one["excluded"]) == tuple(excluded_columns(cell).values())
+        assert (one["clustered"], one["holds_for"], one["flags"]) == (
+            cell.claim.clustered,
+            cell.claim.holds_for,
+            flags,
+        )
+    assert table.categories() == categories(cells)
+    assert table.n_prompts().to_list() == [len(cell.prompts) for cell in cells]
+    trials = [cell.effective("f", level=0.9)[1] for cell in cells]
+    np.testing.assert_allclose(table.trials(0.9), trials, rtol=1e-12)
+    index = pl.Series(range(len(cells)))
+    counts = table.count(index, pl.repeat("f", len(cells), eager=True))
+    assert counts.to_list() == [cell.count("f") for cell in cells]

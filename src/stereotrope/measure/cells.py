@@ -24,9 +24,9 @@ SMALL_N = 10
 """Below this number of usable labels an estimate is flagged ``small_n``."""
 PAIR = "pair"
 """``sides`` of two levels that are compared with each other, none of them a baseline."""
-_NOT_IN_OF = "not in of: "
+NOT_IN_OF = "not in of: "
 """Beginning of the reason of a label whose value is none of those asked for."""
-_MUCH_MISSING = 0.05
+MUCH_MISSING = 0.05
 """Share of missing labels beyond which a share is given the bounds that they allow."""
 _DISCOVERED_FOR = ("generator", "object")
 """Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
@@ -78,12 +78,12 @@ class Cell:
     @property
     def missing(self) -> int:
         """Images whose label is missing for any reason but that it is another value than those asked for."""
-        return sum(n for reason, n in self.excluded.items() if not reason.startswith(_NOT_IN_OF))
+        return sum(n for reason, n in self.excluded.items() if not reason.startswith(NOT_IN_OF))
 
     @property
     def lacks_much(self) -> bool:
         """Whether so many labels are missing that a share needs the bounds that they allow."""
-        return self.missing > _MUCH_MISSING * (self.n + self.missing)
+        return self.missing > MUCH_MISSING * (self.n + self.missing)
 
     def bounds(self, value: str) -> tuple[float, float]:
         """Share of this value if no, and if every, missing label were it."""
@@ -199,21 +199,11 @@ def read_cells(
     missing is said, not skipped. Where ``by`` tells more apart than models and objects, this holds only
     inside a model and object that has the attribute at all: each may have its own.
     """
-    frame = to_polars(data)
-    if attributes is None and "attribute" in frame.columns:
-        frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
-    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, counted=True)
-    named = frame.select(as_text(frame, f).alias(f) for f in by)
-    # A frame without a column has no rows: without factors all images are one combination.
-    design = named.unique(maintain_order=True).rows() if by else [()]
-    if of is not None:
-        outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
-        reason = pl.concat_str(pl.lit(_NOT_IN_OF), pl.col("value"))
-        tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
-    told = [*by, "attribute", "value", "excluded"]
-    count = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in tidy.columns else pl.len()
-    by_prompt = tidy.group_by([*told, "prompt_id"], maintain_order=True).agg(n=count)
-    grouped = by_prompt.group_by(told, maintain_order=True).agg("prompt_id", "n")
+    design, by_prompt = counted_labels(data, by=by, attributes=attributes, of=of, argument=argument)
+    grouped = by_prompt.group_by([*by, "attribute", "value", "excluded"], maintain_order=True).agg(
+        "prompt_id", "n"
+    )
+    place: dict[Key, int] = {key: at for at, key in enumerate(design.iter_rows())} if by else {(): 0}
     cells: dict[tuple[Key, str], Cell] = {}
     for *levels, attribute, value, excluded, prompts, counts in grouped.iter_rows():
         name = tuple(levels), attribute
@@ -224,32 +214,54 @@ def read_cells(
             cell.seen[value] = Counter(dict(zip(prompts, counts, strict=True)))
         else:  # a label that does not count may still have a value
             cell.excluded[excluded] += sum(counts)
-    for attribute in dict.fromkeys(attribute for _, attribute in cells):
-        for key in _unlabelled(attribute, cells, design, by):
+    for attribute in dict.fromkeys(attribute for _, attribute in cells) if by else ():
+        keys = [key for key, name in cells if name == attribute]
+        for key in unlabelled(design, design[[place[key] for key in keys]], by).iter_rows():
             cells[key, attribute] = Cell(key, attribute)
     for attribute in dict.fromkeys(attribute for _, attribute in cells):
         peers = Peers([cell for (_, name), cell in cells.items() if name == attribute])
         for cell in peers.cells:
             cell.peers = peers
-    place = {key: at for at, key in enumerate(design)}
     return sorted(cells.values(), key=lambda cell: (cell.attribute, place[cell.key]))
 
 
-def _unlabelled(
-    attribute: str, cells: Mapping[tuple[Key, str], Cell], design: Sequence[Key], by: Sequence[str]
-) -> list[Key]:
-    known = [key for key, name in cells if name == attribute]
-    levels = [set(column) for column in zip(*known, strict=True)]
-    places = [at for at, name in enumerate(by) if name in _DISCOVERED_FOR]
-    own = places if len(places) < len(by) else []
-    asked = {tuple(key[at] for at in own) for key in known}
-    return [
-        key
-        for key in design
-        if (key, attribute) not in cells
-        and tuple(key[at] for at in own) in asked
-        and all(level in seen for level, seen in zip(key, levels, strict=True))
-    ]
+def counted_labels(
+    data: Any,
+    *,
+    by: Sequence[str],
+    attributes: Collection[str] | None = None,
+    of: Collection[str] | None = None,
+    argument: str = "by",
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What :func:`read_cells` makes cells of; for the arguments see there.
+
+    Returns: Combinations of ``by`` in the order in which they first appear, and how many labels ``n`` are
+    alike in ``by``, ``attribute``, ``value``, ``excluded`` and ``prompt_id``.
+    """
+    frame = to_polars(data)
+    if attributes is None and "attribute" in frame.columns:
+        frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
+    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, counted=True)
+    design = frame.select(as_text(frame, f).alias(f) for f in by).unique(maintain_order=True)
+    if of is not None:
+        outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
+        reason = pl.concat_str(pl.lit(NOT_IN_OF), pl.col("value"))
+        tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
+    count = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in tidy.columns else pl.len()
+    told = [*by, "attribute", "value", "excluded", "prompt_id"]
+    return design, tidy.group_by(told, maintain_order=True).agg(n=count.cast(pl.Int64))
+
+
+def unlabelled(design: pl.DataFrame, known: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Combinations of a design in which an attribute should have been seen, and was not.
+
+    known: Those in which it was.
+    """
+    own = [name for name in by if name in _DISCOVERED_FOR]
+    left = design.join(known, on=list(by), how="anti", nulls_equal=True, maintain_order="left")
+    for names in (*([name] for name in by), *([own] if 0 < len(own) < len(by) else [])):
+        left = left.join(known, on=names, how="semi", nulls_equal=True, maintain_order="left")
+    return left.select(by)
 
 
 def categories(cells: Collection[Cell]) -> dict[str, list[str]]:

@@ -1,10 +1,10 @@
 """The pictures behind findings: by condition, attribute and value, and how shares of two sides differ."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from stereotrope.tables import LABELS, N_SUBJECTS, SCOPES
 
 _NOT_FACTORS = ({c.name for c in LABELS} | {"image_id", "prompt_id", "seed", "excluded", N_SUBJECTS}) - SCOPES
 _Levels = tuple[str | None, ...]
+_T = TypeVar("_T")
 Conditions = tuple[_Levels, ...]
 """Combinations of factor levels, in the order of the labels."""
 
@@ -39,6 +40,58 @@ class Pictures(list[str]):
         if isinstance(more, Pictures):
             self.unnamed = self.unnamed + more.unnamed
         return self
+
+
+class _Counted(Mapping[_Levels, _T]):
+    """What counted labels say in each condition: grouped, and read, when it is asked for.
+
+    rows: The factors, and columns that ``read`` takes, those of one condition at a time.
+    """
+
+    def __init__(self, rows: pl.DataFrame, factors: Sequence[str], read: Callable[..., _T]) -> None:
+        self._rows, self._factors, self._read = rows, list(factors), read
+
+    @cached_property
+    def _grouped(self) -> pl.DataFrame:
+        named = self._rows.with_columns(_all=None)  # without factors all is one condition
+        grouped = named.group_by([*self._factors, "_all"], maintain_order=True)
+        return grouped.agg(pl.exclude(*self._factors, "_all")).drop("_all")
+
+    @cached_property
+    def _places(self) -> dict[_Levels, int]:
+        levels = self._grouped.select(self._factors).iter_rows() if self._factors else [()]
+        return {one: at for at, one in enumerate(levels)}
+
+    @property
+    def varying(self) -> list[str]:
+        """Factors of several levels."""
+        return [factor for factor in self._factors if self._rows[factor].n_unique() > 1]
+
+    def __getitem__(self, condition: _Levels) -> _T:
+        return self._read(*self._grouped.row(self._places[condition])[len(self._factors) :])
+
+    def __iter__(self) -> Iterator[_Levels]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _unnamed(
+    values: Sequence[str], prompts: Sequence[str | None], numbers: Sequence[int]
+) -> dict[str, Pictures]:
+    """Pictures by value, of which nobody knows the ids."""
+    found: dict[str, Pictures] = {}
+    for value, prompt, n in zip(values, prompts, numbers, strict=True):
+        found.setdefault(value, Pictures()).unnamed[prompt] += n
+    return found
+
+
+def _reasons(reasons: Sequence[str], numbers: Sequence[int]) -> Counter[str]:
+    found = Counter[str]()
+    for reason, n in zip(reasons, numbers, strict=True):
+        found[reason] += n
+    return found
 
 
 def counted(values: Mapping[str, list[str]], value: str) -> Counted:
@@ -81,9 +134,9 @@ class FindingEvidence:
 
     def __init__(self, labels: pl.DataFrame) -> None:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
-        self._values: dict[str, dict[_Levels, dict[str, Pictures]]] = defaultdict(dict)
-        self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
-        self._missing: dict[str, dict[_Levels, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        self._values: dict[str, Mapping[_Levels, dict[str, Pictures]]] = {}
+        self._requests: Mapping[_Levels, dict[str, bool]] = {}
+        self._missing: dict[str, Mapping[_Levels, Counter[str]]] = {}
         self._counted: dict[str, Mapping[_Levels, Cell]] = {}
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
         self._prompts: dict[str, str] = {}
@@ -92,35 +145,40 @@ class FindingEvidence:
             return
         asked = labels.select("image_id", "prompt_id") if "prompt_id" in labels.columns else None
         self._prompts |= {} if asked is None else dict(asked.drop_nulls().iter_rows())
+        values: dict[str, dict[_Levels, dict[str, Pictures]]] = defaultdict(dict)
+        missing: dict[str, dict[_Levels, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
         columns = labels.select("image_id", "attribute", "value", "excluded", *self.factors)
         for image, attribute, value, excluded, *levels in columns.iter_rows():
             condition = tuple(levels)
             if excluded is None and value is not None:
-                here = self._values[attribute].setdefault(condition, {})
+                here = values[attribute].setdefault(condition, {})
                 here.setdefault(str(value), Pictures()).append(image)
             elif excluded is not None:
-                self._missing[attribute][condition][excluded] += 1
+                missing[attribute][condition][excluded] += 1
             if excluded != PICTURE_EXCLUDED:
-                self._requests[condition][image] = excluded == PICTURE_REFUSED
+                requests[condition][image] = excluded == PICTURE_REFUSED
+        self._values, self._missing, self._requests = {**values}, {**missing}, requests
 
     def _take_counts(self, labels: pl.DataFrame) -> None:
         """Read labels that are counted: a row is of many images, whose ids nobody knows."""
         prompt = pl.col("prompt_id") if "prompt_id" in labels.columns else pl.lit(None, pl.String)
-        columns = labels.select(
-            N_SUBJECTS, prompt.alias("_prompt"), "attribute", "value", "excluded", *self.factors
-        )
-        for n, prompt_id, attribute, value, excluded, *levels in columns.iter_rows():
-            condition = tuple(levels)
-            self._requests[condition]  # it was asked for
-            if excluded is not None:
-                self._missing[attribute][condition][excluded] += n
-            elif value is not None:
-                here = self._values[attribute].setdefault(condition, {})
-                here.setdefault(str(value), Pictures()).unnamed[prompt_id] += n
+        told = {"_n": pl.col(N_SUBJECTS), "_prompt": prompt, "_value": pl.col("value").cast(pl.String)}
+        rows = labels.select(*self.factors, "attribute", _excluded=pl.col("excluded"), **told)
+        self._requests = _Counted(rows.select(self.factors), self.factors, dict)  # it was asked for
+        for part in rows.partition_by("attribute", maintain_order=True):
+            attribute, left_out = part["attribute"][0], pl.col("_excluded").is_not_null()
+            known = part.filter(~left_out, pl.col("_value").is_not_null())
+            asides = part.filter(left_out).select(*self.factors, "_excluded", "_n")
+            seen = known.select(*self.factors, "_value", "_prompt", "_n")
+            self._values[attribute] = _Counted(seen, self.factors, _unnamed)
+            self._missing[attribute] = _Counted(asides, self.factors, _reasons)
 
     @cached_property
     def varying(self) -> list[str]:
         """Factors with more than one level among the pictures."""
+        if isinstance(self._requests, _Counted):
+            return self._requests.varying
         conditions = set(self._requests) | {c for a in self._values.values() for c in a}
         return [f for i, f in enumerate(self.factors) if len({c[i] for c in conditions}) > 1]
 
@@ -174,7 +232,11 @@ class FindingEvidence:
         cells = []
         for scope in scopes:
             missing = sum(
-                (self._missing[attribute][one] for one in self._fitting(attribute, scope)), Counter()
+                (
+                    self._missing.get(attribute, {}).get(one, Counter())
+                    for one in self._fitting(attribute, scope)
+                ),
+                Counter[str](),
             )
             cells.append(replace(self.cell_of(self.values(attribute, scope)), excluded=missing))
         return bound_columns(value, *cells)
@@ -190,7 +252,9 @@ class FindingEvidence:
 
     def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
         if attribute not in self._counted:
-            cells = {one: replace(self.cell_of(of), key=one) for one, of in self._values[attribute].items()}
+            cells = {
+                one: replace(self.cell_of(of), key=one) for one, of in self._values.get(attribute, {}).items()
+            }
             peers = Peers(list(cells.values()))
             for cell in cells.values():
                 cell.peers = peers

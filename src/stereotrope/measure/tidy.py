@@ -206,6 +206,17 @@ def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str])
     return pl.DataFrame(columns, schema=schema, strict=False).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
+def estimate_columns(told: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
+    """:func:`estimate_frame` of columns: what rows say, as it is stored, and levels of their factors."""
+    first, second, *rest = _ESTIMATE_TYPES
+    rows = pl.concat([levels, told], how="horizontal")
+    given = {name: pl.col(name) if name in told.columns else pl.lit(None) for name in _ESTIMATE_TYPES}
+    stored = {name: given[name].cast(kind).alias(name) for name, kind in _ESTIMATE_TYPES.items()}
+    factors = [pl.col(name).cast(pl.String) for name in levels.columns]
+    made = rows.select(stored[first], stored[second], *factors, *(stored[name] for name in rest))
+    return made.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
 def _stored(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row as it is stored: what is left out as JSON, flags as one text."""
     stored: dict[str, Any] = {}

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cells import NO_LABEL, as_names, bound_columns, categories, read_cells, share_row
+from stereotrope.measure.cell_table import CellTable, read_cell_table
+from stereotrope.measure.cells import NO_LABEL, as_names
 from stereotrope.measure.contract import register
 from stereotrope.measure.named import Named, named_values
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.tidy import estimate_columns, factor_names
 from stereotrope.stats import ICC_GRID, wilson
+from stereotrope.stats.arrays import Floats
 
 _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
 
@@ -103,35 +106,47 @@ def share(
 def _shares(
     meant: Named, names: Sequence[str] | None, *, by: Sequence[str], simultaneous: bool = False, level: float
 ) -> pl.DataFrame:
-    cells = read_cells(meant.labels, by=by, attributes=names, of=meant.allowed)
-    seen = categories(cells)
-    rows = []
-    counted: dict[float, list[tuple[dict[str, Any], float, float]]] = {}
-    for cell in cells:
-        shared = {"measure": "share", **share_row(cell, by), "level": level, "source": _SOURCE}
-        listed = meant.wanted or meant.allowed or seen[cell.attribute]
-        if why := meant.why_not(cell.attribute, shared) or (None if cell.n else NO_LABEL):
-            rows += [{**shared, "category": v, "undefined": why} for v in listed or (None,)]
-            continue
-        each = 1 - (1 - level) / len(listed) if simultaneous else level
-        shared |= {"denominator": cell.n, "holds_for": cell.claim.holds_for, "flags": cell.flags}
-        shared["method"] = (
-            f"Goodman, simultaneous over {len(listed)} categories" if simultaneous else "Wilson"
-        )
-        if cell.claim.clustered:
-            _, n = cell.effective(listed[0], level=each)
-            shared["method"] += f"; effective n {n:.1f} over {len(cell.prompts)} prompts"
-            shared["method"] += f", intra-class correlation {cell.icc @ ICC_GRID:.2f}"
-        for category in listed:
-            k = cell.count(category)
-            row = {**shared, "category": category, "value": k / cell.n, "numerator": k}
-            rows.append(row | bound_columns(category, cell))
-            counted.setdefault(each, []).append((rows[-1], *cell.effective(category, level=each)))
-    for each, those in counted.items():
-        told, ks, ns = zip(*those, strict=True)
-        for row, low, high in zip(told, *wilson(ks, ns, level=each), strict=True):
-            row |= {"low": float(low), "high": float(high)}
-    return estimate_frame(rows, factors=by)
+    table = read_cell_table(meant.labels, by=by, attributes=names, of=meant.allowed)
+    listed = {name: meant.wanted or meant.allowed or seen for name, seen in table.categories().items()}
+    asked = pl.DataFrame(
+        {"attribute": list(listed), "category": [list(of) for of in listed.values()]},
+        schema={"attribute": pl.String, "category": pl.List(pl.String)},
+    )
+    fewer = pl.lit(1 - level) / (pl.col("category").list.len().clip(1) if simultaneous else 1)
+    cells = table.cells.with_row_index("cell").join(asked, on="attribute", maintain_order="left")
+    cells = cells.with_columns(
+        undefined=pl.coalesce(_trouble(table, meant), pl.when(pl.col("n") == 0).then(pl.lit(NO_LABEL))),
+        each=1 - fewer,
+    )
+    cells = cells.with_columns(trials=_trials(table, cells["each"].to_numpy()))
+    method = pl.lit("Wilson")
+    if simultaneous:
+        method = pl.format("Goodman, simultaneous over {} categories", pl.col("category").list.len())
+    cells = cells.with_columns(method=pl.concat_str(method, _clusters(table, cells["trials"])))
+    rows = cells.explode("category", empty_as_null=True)
+    rows = rows.with_columns(numerator=table.count(rows["cell"], rows["category"]))
+    low, high = _intervals(rows)
+    k, n, missing = pl.col("numerator"), pl.col("n"), pl.col("missing")
+    bounds = {"bound_low": k / (n + missing), "bound_high": (k + missing) / (n + missing)}
+    told: dict[str, Any] = {
+        "value": k / n,
+        "numerator": k,
+        "denominator": n,
+        "low": low,
+        "high": high,
+        **{name: pl.when("lacks_much").then(bound) for name, bound in bounds.items()},
+        **{name: pl.col(name) for name in ("holds_for", "flags", "method")},
+    }
+    known = pl.col("undefined").is_null()
+    fixed = {"measure": "share", "definition": "share", "source": _SOURCE, "level": level}
+    return estimate_columns(
+        rows.select(
+            *("attribute", "category", "n", "n_excluded", "excluded", "undefined"),
+            **{name: pl.when(known).then(of) for name, of in told.items()},
+            **{name: pl.lit(value) for name, value in fixed.items()},
+        ),
+        table.levels_of(rows["cell"]),
+    )
 
 
 @register(
@@ -207,3 +222,47 @@ def female_ratio(
         definition=pl.lit("everyday"),
         source=pl.lit("everyday gender, R_f; interval Wilson 1927"),
     )
+
+
+def _trouble(table: CellTable, meant: Named) -> pl.Series:
+    """Why the labels of each cell cannot show what is asked."""
+    of = table.levels.select(c for c in ("annotator",) if c in table.levels.columns)
+    of = pl.concat([table.cells.select("attribute"), of], how="horizontal")
+    found = [
+        {**scope, "why": meant.why_not(scope["attribute"], scope)}
+        for scope in (of.unique().to_dicts() if meant.trouble else ())
+    ]
+    whys = pl.DataFrame(found, schema=dict.fromkeys((*of.columns, "why"), pl.String))
+    return of.join(whys, on=of.columns, how="left", nulls_equal=True, maintain_order="left")["why"]
+
+
+def _trials(table: CellTable, level: Floats) -> pl.Series:
+    """Effective number of images of each cell, for an interval of its level."""
+    found = np.zeros(len(level))
+    for one in np.unique(level):
+        found = np.where(level == one, table.trials(float(one)), found)
+    return pl.Series(found)
+
+
+def _clusters(table: CellTable, trials: pl.Series) -> pl.Series:
+    """What the method says of cells whose units are prompts."""
+    cells, weights = table.weights
+    told = zip(trials[cells], table.n_prompts()[cells], weights @ ICC_GRID, strict=True)
+    words = [
+        f"; effective n {n:.1f} over {prompts} prompts, intra-class correlation {icc:.2f}"
+        for n, prompts, icc in told
+    ]
+    return pl.repeat("", table.cells.height, eager=True).scatter(cells, words)
+
+
+def _intervals(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Both ends of the interval of each row."""
+    clustered = rows["clustered"].to_numpy()
+    k, n, trials, level = (
+        rows[c].to_numpy().astype(np.float64) for c in ("numerator", "n", "trials", "each")
+    )
+    k = np.where(clustered, k / np.where(n > 0, n, 1.0) * trials, k)
+    ends = np.full((2, len(k)), np.nan)
+    for one in np.unique(level):
+        ends[:, level == one] = wilson(k[level == one], trials[level == one], level=float(one))
+    return pl.Series(ends[0]), pl.Series(ends[1])
