@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import string
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,3 +124,13 @@ def vlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vlm")
     teach(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def pipelines(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """From a kind of :mod:`tests.tiny_pipelines` to the folder of a text-to-image pipeline, built once."""
+    packages = ("torch", "transformers", "diffusers", "accelerate")
+    require(all(map(find_spec, packages)), f"{', '.join(packages)} are not installed")
+    from tests.tiny_pipelines import build
+
+    return cache(lambda kind: build(kind, tmp_path_factory.mktemp(kind)))

@@ -127,7 +127,7 @@ def test_a_run_killed_while_it_encodes_ends_in_the_same_bytes(tmp_path, tiny_cli
 
     def start(batch: int) -> int:
         arguments = ["killed.log", str(batch), "--quiet", "run", "audit.yaml", "-o", "killed"]
-        script = [sys.executable, str(HERE / "killed_encoding.py"), *arguments]
+        script = [sys.executable, str(HERE / "killed_batches.py"), *arguments]
         return subprocess.run(script, cwd=tmp_path, check=False, capture_output=True).returncode
 
     Audit.from_yaml(tmp_path / "audit.yaml").run(tmp_path / "calm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from stereotrope import pictures
 from stereotrope.pictures import container
 
 SubjectKind = Literal["image", "region", "set", "text"]
+DECODING_THREADS = 4
 
 
 class Picture:
@@ -122,3 +123,16 @@ class Subject:
         content += [more for more in (self.region, self.text) if more is not None]
         text = "\n".join([fingerprint, *content])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def picture_parts(shown: Sequence[Picture]) -> Iterator[list[Picture]]:
+    """Parts of a batch of pictures of which each fits into memory at once."""
+    part: list[Picture] = []
+    pixels = 0
+    for picture in shown:
+        pixels += picture.n_pixels
+        if part and pixels > pictures.PIXELS_AT_ONCE:
+            yield part
+            part, pixels = [], picture.n_pixels
+        part.append(picture)
+    yield part

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -55,13 +55,19 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
-        "versions": _versions(plan),
+        "versions": _versions(
+            [*VERSIONS, *sorted({each for one in plan.annotators for each in one.libraries})]
+        ),
         "seed": plan.spec.seed,
         "level": plan.spec.report.level,
         "sensitive": plan.spec.report.sensitive,
         "audit_base": os.path.relpath(plan.source.base, into.path),
         "generators": [
-            {"name": name, **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")}}
+            {
+                "name": name,
+                **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")},
+                **({"versions": _versions(libraries)} if (libraries := made_by[by].libraries) else {}),
+            }
             for name, by in drawn_by.items()
         ],
         "annotators": [
@@ -138,7 +144,6 @@ def _first(told: Sequence[str], mark: str) -> str:
     return mark.join([*told[:MOST_TOLD], *[f"{left:,} more, in the column `written` of labels"] * (left > 0)])
 
 
-def _versions(plan: Plan) -> dict[str, str]:
-    """Versions of the libraries at work; those of an annotator where they are installed."""
-    names = [*VERSIONS, *sorted({library for one in plan.annotators for library in one.libraries})]
-    return {name: found for name in names if (found := version_of(name)) is not None}
+def _versions(libraries: Iterable[str]) -> dict[str, str]:
+    """Versions of libraries, where they are installed."""
+    return {name: found for name in libraries if (found := version_of(name)) is not None}

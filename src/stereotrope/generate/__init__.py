@@ -19,6 +19,7 @@ from stereotrope.generate.counted import CountedListing
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.listing import METADATA_NAMES
+from stereotrope.generate.local import DiffusersGenerator
 from stereotrope.generate.presets import PRESETS, Preset
 from stereotrope.generate.remote.generator import RemoteGenerator
 from stereotrope.generate.remote.google import GeminiGenerator, ImagenGenerator
@@ -33,6 +34,7 @@ __all__ = [
     "CalibratedGenerator",
     "CountableGenerator",
     "CountedListing",
+    "DiffusersGenerator",
     "FolderGenerator",
     "GeminiGenerator",
     "Generator",

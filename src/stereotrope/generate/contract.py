@@ -126,6 +126,7 @@ class Generator(ABC):
     batch: Pictures that ``process_batch``, where it has one, is given at once.
     seeded: Whether the request's seed is sent; else pictures of one prompt are numbered.
     provider, model: Who serves it, and what it is called there; empty where nobody is asked.
+    libraries: Further libraries whose version can change a picture.
     note: What a plan and a report should say of it; None where there is nothing.
     notes: After :meth:`requests`: what was left out and why, one sentence each.
     trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
@@ -140,6 +141,7 @@ class Generator(ABC):
     seeded: bool = True
     provider: str = ""
     model: str = ""
+    libraries: Sequence[str] = ()
     note: str | None = None
     notes: Sequence[str] = ()
     trouble: str | None = None

@@ -78,7 +78,7 @@ def read_entry(
 ) -> tuple[Entry[_T], Options]:
     """Return the entry that an item of a list names, and its options.
 
-    item: A bare name, a bare ``provider:model``, or a mapping.
+    item: A bare name, a bare ``name:what stands there`` or ``provider:model``, or a mapping.
     registry: Name → entry.
     what: What an item is, for messages: ``annotator``.
     model: Entry that a bare ``provider:model`` stands for.
@@ -87,8 +87,10 @@ def read_entry(
         does not fit.
     """
     if isinstance(item, str) and item not in registry and ":" in item:
-        split_model(item)
-        item = {model: item}
+        name, _, rest = (part.strip() for part in item.partition(":"))
+        if name not in registry:
+            split_model(item)
+        item = {name: rest} if name in registry else {model: item}
     options = {item: None} if isinstance(item, str) else dict(item)
     named = [key for key in options if key in registry]
     # `{captions: FILE, caption: COLUMN}` is one entry: the name of another may be an option of it.

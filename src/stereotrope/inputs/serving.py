@@ -2,11 +2,12 @@
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from stereotrope.clients import (
     ENDPOINT_KEYS,
@@ -23,6 +24,18 @@ from stereotrope.inputs.options import Name, Options, Text, shorten
 
 _NEAR = 0.8
 """Likeness (difflib's ratio) from which an unknown key is taken for a slip and not for a parameter."""
+
+_DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
+
+
+def _device(value: str) -> str:
+    if not _DEVICE.fullmatch(value):
+        raise ValueError("must be auto, cpu, cuda or cuda:0 …")
+    return value
+
+
+Device = Annotated[Text, AfterValidator(_device)]
+"""``cpu``, ``cuda``, ``cuda:1`` …, or ``auto``: the GPU where there is one."""
 
 
 @dataclass(frozen=True)

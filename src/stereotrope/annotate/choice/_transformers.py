@@ -13,9 +13,10 @@ import torch
 import transformers
 from PIL import Image
 
-from stereotrope.annotate._torch import NO_CODE, computing, device_of, loading, require_weights
-from stereotrope.annotate.choice.told import Precision, Told
+from stereotrope.annotate.choice.told import Told
 from stereotrope.annotate.embeddings.vectors import Pixels
+from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights
+from stereotrope.clients.local import Precision
 from stereotrope.errors import ModelUnusable
 
 _LAST = "logits_to_keep"

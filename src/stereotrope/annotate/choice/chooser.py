@@ -10,18 +10,19 @@ from pydantic import Field
 
 from stereotrope.annotate.answers import by_letter, inert
 from stereotrope.annotate.attributes import UNCLEAR
-from stereotrope.annotate.choice.told import Precision, Told
+from stereotrope.annotate.choice.told import Told
 from stereotrope.annotate.embeddings.vectors import Pixels
 from stereotrope.annotate.label import Attributes, Label
-from stereotrope.annotate.local import LOCAL_PACKAGES, Device, model_identity, model_place, require_local
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import filled, question_wording
 from stereotrope.annotate.questionnaire import MAX_SIDE_SENT, Questionnaire
 from stereotrope.annotate.ready_questions import WantedOptions
 from stereotrope.annotate.registry import annotator
+from stereotrope.clients.local import LOCAL_PACKAGES, Precision, model_identity, model_place, require_local
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Text
+from stereotrope.inputs.serving import Device
 from stereotrope.tables import fingerprint_of
 
 LEAST_MASS = 0.5

@@ -1,9 +1,7 @@
 """What a vision-language model is about to answer."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
-
-Precision = Literal["auto", "float32", "bfloat16", "float16"]
+from typing import NamedTuple
 
 
 class Told(NamedTuple):

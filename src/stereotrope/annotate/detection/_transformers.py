@@ -12,9 +12,9 @@ import torch
 import transformers
 from PIL import Image
 
-from stereotrope.annotate._torch import NO_CODE, computing, device_of, loading, require_weights
 from stereotrope.annotate.detection.boxes import Detections
 from stereotrope.annotate.embeddings.vectors import Pixels
+from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights
 from stereotrope.errors import ModelUnusable, did_you_mean
 
 

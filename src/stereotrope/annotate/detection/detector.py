@@ -15,21 +15,13 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.detection.boxes import Detections, counted_boxes
 from stereotrope.annotate.embeddings.vectors import Pixels
 from stereotrope.annotate.label import Attributes, Label, number_of
-from stereotrope.annotate.local import (
-    DECODING_THREADS,
-    LOCAL_PACKAGES,
-    Device,
-    file_digest,
-    model_identity,
-    model_place,
-    picture_parts,
-    require_local,
-)
-from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.picture import DECODING_THREADS, Picture, picture_parts
 from stereotrope.annotate.registry import annotator
+from stereotrope.clients.local import LOCAL_PACKAGES, file_digest, model_identity, model_place, require_local
 from stereotrope.errors import PictureError, UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text, Texts
+from stereotrope.inputs.serving import Device
 from stereotrope.tables import fingerprint_of
 
 _PERSON = "person"

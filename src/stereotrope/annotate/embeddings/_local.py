@@ -12,8 +12,8 @@ import transformers
 from numpy.typing import NDArray
 from PIL import Image
 
-from stereotrope.annotate._torch import NO_CODE, computing, device_of, loading, require_weights
 from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels
+from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights
 from stereotrope.errors import ModelUnusable
 
 _MODELS = {"clip": "CLIPModel", "siglip": "SiglipModel", "dinov2": "Dinov2Model"}

@@ -14,20 +14,13 @@ from pydantic import AfterValidator, Field
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels, embeddings_rows
 from stereotrope.annotate.label import Attributes
-from stereotrope.annotate.local import (
-    DECODING_THREADS,
-    LOCAL_PACKAGES,
-    Device,
-    model_identity,
-    model_place,
-    picture_parts,
-    require_local,
-)
-from stereotrope.annotate.picture import Picture, Subject
+from stereotrope.annotate.picture import DECODING_THREADS, Picture, Subject, picture_parts
 from stereotrope.annotate.registry import annotator
+from stereotrope.clients.local import LOCAL_PACKAGES, model_identity, model_place, require_local
 from stereotrope.errors import PictureError, did_you_mean
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
+from stereotrope.inputs.serving import Device
 from stereotrope.stats.vectors import Vector, pack, unit_vector, unpack
 from stereotrope.tables import fingerprint_of
 

@@ -1,6 +1,6 @@
-"""``stereotrope run`` that notes what an encoder encodes, and is killed as it begins its n-th batch.
+"""``stereotrope run`` that notes each batch that models here draw or encode, and is killed in the n-th.
 
-Run as ``python killed_encoding.py LOG N ARGUMENTS…``; N = 0 lets it end.
+Run as ``python killed_batches.py LOG N ARGUMENTS…``; N = 0 lets it end.
 """
 
 import os
@@ -9,22 +9,27 @@ import sys
 
 from stereotrope.annotate import Encoder
 from stereotrope.cli import main
+from stereotrope.generate import DiffusersGenerator
 
 if __name__ == "__main__":
     log = os.open(sys.argv[1], os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     last, begun = int(sys.argv[2]), []
 
-    def noted(encode):
+    def noted(work):
         def wrapped(self, items):
             begun.append(len(items))
             os.write(log, f"{len(items)}\n".encode())
-            found = encode(self, items)
+            found = work(self, items)
             if len(begun) == last:
                 os.kill(os.getpid(), signal.SIGKILL)
             return found
 
         return wrapped
 
-    Encoder.encode_pictures = noted(Encoder.encode_pictures)
-    Encoder.encode_texts = noted(Encoder.encode_texts)
+    for maker, name in (
+        (DiffusersGenerator, "process_batch"),
+        (Encoder, "encode_pictures"),
+        (Encoder, "encode_texts"),
+    ):
+        setattr(maker, name, noted(getattr(maker, name)))
     main(sys.argv[3:])
