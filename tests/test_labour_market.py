@@ -26,13 +26,18 @@ def data(shared):
 
 
 @pytest.fixture(scope="module")
-def estimates(data, tmp_path_factory):
+def run(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("labour-market")
     (folder / "occupations").mkdir()
     shutil.copy(data / "labels.csv", folder / "occupations")
     for name in ("labour-market.yaml", "labour-market.csv"):
         shutil.copy(TUTORIALS / name, folder)
-    return st.Audit.from_yaml(folder / "labour-market.yaml").run(folder / "run").estimates
+    return st.Audit.from_yaml(folder / "labour-market.yaml").run(folder / "run")
+
+
+@pytest.fixture(scope="module")
+def estimates(run):
+    return run.estimates
 
 
 def table(heading):
@@ -120,3 +125,13 @@ def test_the_four_occupations_with_a_share_stand_beside_it(estimates):
             assert numbers(cell) == pytest.approx([row["value"], row["low"], row["high"]], abs=0.0051)
     mean = estimates.filter(measure="amplification_mean")
     assert all(json.loads(reasons)["no share in the reference"] == 1 for reasons in mean["excluded"])
+
+
+def test_the_page_answers_by_occupation_with_a_line_a_model_and_condition(run):
+    page = (run.path / "report" / "index.html").read_text(encoding="utf-8")
+    told = page.partition('<section id="scenarios"')[2].partition("</section>")[0]
+    assert told.index("share labelled female in each scenario") < told.index(
+        "sdxl_turbo, controlled: of 5 scenarios"
+    )
+    assert "Source: everyday gender, eq. 4; reference: U.S. Bureau of Labor Statistics" in told
+    assert 'id="figure-dominated' not in page

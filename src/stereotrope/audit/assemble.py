@@ -91,7 +91,10 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
             for one in plan.annotators
             for scope, taxonomy in one.taxonomies.items()
         ],
-        "measures": [{"measure": call.name, **call.arguments} for call in plan.measures],
+        "measures": [
+            {"measure": call.name, **({"on": call.on} if call.on else {}), **call.arguments}
+            for call in plan.measures
+        ],
         **({"packages": used} if (used := packages_used(plan)) else {}),
         **({"sections": sections} if sections else {}),
         "baseline": dict(plan.baseline),

@@ -18,6 +18,17 @@ GROUPS = ("activities", "occupations")
 WORDINGS = ("a person", "someone")
 FACTORS = ("generator", "prompt_group", "scenario", "variation")
 N = 40
+CALLS = [
+    {"measure": "female_ratio", "by": ["generator", "prompt_group", "scenario"]},
+    {
+        "measure": "dominated",
+        "on": "female_ratio",
+        "over": "scenario",
+        "within": ["generator", "prompt_group"],
+    },
+    {"measure": "model_agreement", "on": "female_ratio", "over": "scenario", "within": ["prompt_group"]},
+]
+"""Of the calls of measures what names ratios, and the factor that tells scenarios apart."""
 
 
 def ratio(model: int, group: int, i: int) -> int:
@@ -100,7 +111,11 @@ def make_scenarios(
     if estimates is None:
         told = ratio_rows(models, groups, scenarios) if rows is None else list(rows)
         estimates = derived(estimate_frame(told, factors=list(FACTORS)))
-    known = {"title": "Who", "generators": [{"name": m, "kind": "labels"} for m in models], "annotators": []}
+    known = {"measures": CALLS} | {
+        "title": "Who",
+        "generators": [{"name": m, "kind": "labels"} for m in models],
+        "annotators": [],
+    }
     return FakeRun(
         path,
         prompts,

@@ -25,8 +25,11 @@ from stereotrope import measure, report
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.report.material import Material
 from stereotrope.report.sections.scenarios.clusters import cluster_line
+from stereotrope.report.sections.scenarios.ends import named_figure
 from stereotrope.report.sections.scenarios.further import further_lines
+from stereotrope.report.sections.scenarios.kept import kept_line
 from stereotrope.report.sections.scenarios.ratios import Ratios
+from stereotrope.report.sections.scenarios.shares import share_lines
 from stereotrope.report.sections.scenarios.spread import Binned, sentences, spread_figure
 
 
@@ -75,7 +78,7 @@ def test_bars_beyond_the_thresholds_hold_as_many_scenarios_as_are_dominated(run:
         stored = {
             ratios.part_of(r): r["numerator"]
             for r in ratios.stored("dominated").iter_rows(named=True)
-            if (r["generator"], r["prompt_group"]) == (cell.model, cell.group)
+            if (r["generator"], r["prompt_group"]) == (cell.line, cell.group)
         }
         assert (sum(counts[:3]), sum(counts[7:])) == (stored["at most 0.3"], stored["at least 0.7"])
 
@@ -102,14 +105,17 @@ def test_a_sentence_a_model_adds_up_its_groups(run: FakeRun) -> None:
     (ratios,) = Ratios.of(Material(run))
     told = sentences(ratios)
     assert [line.partition(":")[0] for line in told] == list(MODELS)
-    assert "of 18 scenarios at least 0.7 of the pictures are labelled female" in told[0]
-    assert told[0].endswith("None left out.")
+    said = (
+        "of 18 scenarios 5 have at least 0.7 of their pictures labelled female (3 for certain) and 7 have at"
+    )
+    assert said in told[0]
+    assert "left out" not in told[0]
 
 
 def test_a_single_group_is_told_with_its_interval(tmp_path: Path) -> None:
     run = make_scenarios(tmp_path, models=["m"], groups=["activities"])
     (line,) = report.headline(run)["sections"][0]["sentences"]
-    assert re.search(r"a share of 0\.\d\d \[0\.\d\d, 0\.\d\d\]", line)
+    assert re.search(r"labelled female \(0\.\d\d \[0\.\d\d, 0\.\d\d\], 2 for certain\)", line)
 
 
 def test_the_headline_has_a_row_a_model_and_group_with_intervals(run: FakeRun) -> None:
@@ -148,15 +154,15 @@ def test_every_line_waits_once_and_nothing_is_drawn_twice(page: str) -> None:
     told = section(page)
     summaries = re.findall(r'<details class="further"><summary>(.*?)</summary>', told)
     assert summaries == [
+        "How the ratios of the scenarios are spread",
         "Beside the reference: which majorities grow",
+        "Clusters of scenarios at both ends",
         "Agreement between models",
         "Which model shows it more often than the others",
         "How even the ratios are",
-        "How many pictures a ratio needs",
         "How far ratios change between two settings",
         "What the wording of the subject does",
-        "Clusters of scenarios at both ends",
-        "Scenarios at both ends",
+        "How many pictures a ratio needs",
     ]
     elsewhere = re.findall(r'id="(figure-[^"]+)"', page.replace(told, ""))
     assert elsewhere == []
@@ -224,7 +230,7 @@ def test_ratios_and_shares_of_all_pictures_wait_here_and_nowhere_else(tmp_path: 
     told_here = section(page)
     assert "<summary>Ratios of all pictures together</summary>" in told_here
     assert "<summary>Shares of labels: perceived age</summary>" in told_here
-    assert "2 rows of single scenarios are in the files tables/share.csv and .parquet." in told_here
+    assert "The scenarios with the largest share of each perceived age" in told_here
     assert not re.findall(r'id="figure-[^"]+"', page.replace(told_here, ""))
 
 
@@ -278,6 +284,122 @@ def test_one_model_one_group_and_few_scenarios_are_enough(tmp_path: Path, scenar
     assert "Agreement between models" in told
 
 
+def crossed(tmp_path: Path, models: tuple[str, ...] = ("m",)) -> FakeRun:
+    """Ratios by job and instruction: every job is asked for with each, and nothing is called a scenario."""
+    rows = [
+        ratio_row({"generator": m, "instruction": how, "job": f"a person working as a job {i}"}, k, N - 4, 4)
+        for m in models
+        for i in range(5)
+        for how, k in (("diverse", 18), ("plain", 8 * i))
+    ]
+    ratios = estimate_frame(
+        [{**row, "excluded": {"several values": 3, "nothing clear": 1}} for row in rows],
+        factors=["generator", "instruction", "job"],
+    )
+    within = ["generator", "instruction"]
+    told = [ratios, measure.dominated(ratios, "job", within=within)]
+    call = {"measure": "dominated", "on": "female_ratio", "over": "job", "within": within}
+    run = make_scenarios(tmp_path, models=models, estimates=pl.concat(told, how="diagonal"), measures=[call])
+    jobs = [
+        (f"{i}-{how}", f"a person working as a job {i}", how, "t", None)
+        for i in range(5)
+        for how in ("plain", "diverse")
+    ]
+    columns = dict.fromkeys(("prompt_id", "job", "instruction", "text", "negative"), pl.String)
+    run.prompts = pl.DataFrame(jobs, schema=columns, orient="row")
+    run.images = run.images.head(10).with_columns(prompt_id=run.prompts["prompt_id"])
+    return run
+
+
+def test_what_crosses_scenarios_is_a_line_and_any_factor_may_tell_them_apart(tmp_path: Path) -> None:
+    (ratios,) = Ratios.of(Material(crossed(tmp_path, ("a", "b"))))
+    assert (ratios.over, ratios.groups, ratios.crossing) == ("job", [], ["instruction"])
+    assert ratios.lines == ["a, plain", "a, diverse", "b, plain", "b, diverse"]
+    assert [cell.shown.height for cell in ratios.cells] == [5, 5, 5, 5]
+    assert {name.partition(":")[0] for name in sentences(ratios)} == set(ratios.lines)
+    assert "(here each job)" in shown(crossed(tmp_path / "again"), tmp_path / "out")
+
+
+def test_of_one_model_what_crosses_scenarios_names_the_lines(tmp_path: Path) -> None:
+    (ratios,) = Ratios.of(Material(crossed(tmp_path)))
+    assert ratios.lines == ["plain", "diverse"]
+
+
+def test_a_small_study_shows_every_scenario_by_name_first(tmp_path: Path) -> None:
+    run = crossed(tmp_path)
+    told = shown(run, tmp_path / "out")
+    assert told.index("labelled female in each scenario") < told.index(
+        "How the ratios of the scenarios are spread"
+    )
+    (ratios,) = Ratios.of(Material(run))
+    (panel,) = named_figure(ratios, []).panels
+    assert panel.title == "a person working as a job …"
+    rows = panel.spec["data"]["values"]
+    assert [row["label"] for row in rows][::2] == ["4", "3", "2", "1", "0"]
+    assert all("[" in row["text"] for row in rows)
+
+
+def test_pictures_that_do_not_count_are_told_by_reason(tmp_path: Path) -> None:
+    (ratios,) = Ratios.of(Material(crossed(tmp_path)))
+    line = kept_line(ratios)
+    assert line is not None
+    (figure,) = line.figures
+    assert figure.n == "400 pictures"
+    assert "not random" in figure.reads
+    pieces = [p for p in figure.panels[0].spec["data"]["values"] if "group" in p]
+    assert [(p["group"], p["text"]) for p in pieces[:3]] == [
+        ("counted", "0.90"),
+        ("several values", "0.07"),
+        ("nothing clear", "0.03"),
+    ]
+    assert figure.table.columns == [
+        "model",
+        "pictures",
+        "counted",
+        "several values",
+        "nothing clear",
+        "scenarios",
+        "not drawn",
+    ]
+
+
+def test_no_measure_over_scenarios_no_section(tmp_path: Path) -> None:
+    rows = [ratio_row({"generator": "m", "scenario": f"scenario {i} (activities)"}, 4 * i) for i in range(9)]
+    ratios = estimate_frame(rows, factors=["generator", "scenario"])
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], estimates=ratios, measures=[])
+    assert shown(run, tmp_path / "out") == ""
+
+
+def test_shares_of_other_labels_stand_by_model_and_by_the_scenarios_that_show_most(tmp_path: Path) -> None:
+    races = ("A", "B", "C")
+    told = {"measure": "share", "definition": "share", "attribute": "perceived_race", "n": N, "level": 0.95}
+    ends = {"low": 0.1, "high": 0.4}
+    by_model = [{**told, **ends, "generator": m, "category": r, "value": 0.3} for m in MODELS for r in races]
+    single = [
+        {**told, "generator": m, "prompt_group": "activities", "scenario": f"scenario {i} (activities)"}
+        | {"category": r, "value": (i + j) % 9 / 10}
+        for m in MODELS
+        for i in range(9)
+        for j, r in enumerate(races)
+    ]
+    ratios = estimate_frame(
+        [*ratio_rows(MODELS, ["activities"], [f"scenario {i}" for i in range(9)]), *by_model, *single],
+        factors=list(FACTORS),
+    )
+    run = make_scenarios(tmp_path, groups=["activities"], estimates=ratios)
+    (ratio,) = Ratios.of(Material(run))
+    (line,) = share_lines(ratio, {"gender"})
+    shares, tops = line.figures
+    (panel,) = shares.panels
+    rows = panel.spec["data"]["values"]
+    assert [(r["label"], r["series"]) for r in rows[:4]] == [("A", m) for m in MODELS] + [("B", MODELS[0])]
+    assert rows[0]["text"] == "0.30 [0.10, 0.40]"
+    first = tops.panels[0].spec["data"]["values"]
+    assert [cell["text"] for cell in first[:3]] == ["0.80"] * 3
+    assert len(tops.panels) == 3
+    assert "The first 40 of" not in tops.table.caption
+
+
 def test_ratios_without_groups_are_one_panel(tmp_path: Path) -> None:
     rows = [ratio_row({"generator": "m", "scenario": f"scenario {i} (activities)"}, 4 * i) for i in range(9)]
     ratios = estimate_frame(rows, factors=["generator", "scenario"])
@@ -287,8 +409,9 @@ def test_ratios_without_groups_are_one_panel(tmp_path: Path) -> None:
     assert [p.title for p in spread_figure(found).panels] == [""]
 
 
-def test_where_nothing_is_defined_it_says_so(tmp_path: Path) -> None:
-    of = {"generator": "m", "prompt_group": "activities"}
+@pytest.mark.parametrize("group", [{}, {"prompt_group": "activities"}])
+def test_where_nothing_is_defined_it_says_so(tmp_path: Path, group: dict[str, str]) -> None:
+    of = {"generator": "m", **group}
     rows = [ratio_row({**of, "scenario": f"scenario {i} (activities)"}, None, left=40) for i in range(3)]
     told = shown(make_scenarios(tmp_path, models=["m"], groups=["activities"], rows=rows), tmp_path / "out")
     assert "No scenario has a ratio that could be drawn." in told
@@ -329,5 +452,5 @@ def test_names_of_others_stay_text(tmp_path: Path, kind: str) -> None:
 
 def test_the_section_makes_no_promise(page: str) -> None:
     told = section(page).lower()
-    assert "perceived presentation as labelled by an annotator" in told
+    assert "perceived presentation as an annotator labelled it, never identity" in told
     assert not re.search(r"\b(fair|unbiased|debiased|compliant)\b", told)

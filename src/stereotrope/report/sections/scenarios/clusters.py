@@ -33,7 +33,7 @@ class ClusterTable:
         )
         self.of: dict[tuple[str, str, str], dict[str, Estimate]] = {}
         for row in self.frame.iter_rows(named=True):
-            place = ratios.group_of(row), str(row[self.factor]), ratios.model_of(row)
+            place = ratios.group_of(row), str(row[self.factor]), ratios.line_of(row)
             self.of.setdefault(place, {})[row["measure"]] = row
         found = dict.fromkeys(group for group, _, _ in self.of)
         known = {group: i for i, group in enumerate(ratios.group_names)}
@@ -50,12 +50,13 @@ class ClusterTable:
 
     def models(self, ratios: Ratios) -> list[str]:
         """All models together, then each; of a single one this alone."""
-        each = [m for m in ratios.models if m != ALL_MODELS]
+        each = [m for m in ratios.lines if m != ALL_MODELS]
         return each if len(each) == 1 else [ALL_MODELS, *each[:_MOST_MODELS]]
 
 
 def cluster_line(ratios: Ratios) -> ScenarioLine | None:
     """A table of colours a group: its clusters at both ends, a column a model; all of them in the table."""
+    ratios = ratios.apart
     told, material = ClusterTable(ratios), ratios.material
     if not told.frame.height:
         return None

@@ -9,16 +9,13 @@ from stereotrope.report.arrangement import Disclosure
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import estimate_text
 from stereotrope.report.exhibits import Exhibits
-from stereotrope.report.material import Material
+from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
-from stereotrope.report.sections.scenarios.further import SHARE, further_lines, whole_lines
-from stereotrope.report.sections.scenarios.ratios import (
-    MEAN,
-    RATIO,
-    SCENARIO,
-    Ratios,
-    ScenarioLine,
-)
+from stereotrope.report.prose import listing
+from stereotrope.report.sections.scenarios.ends import is_small, named_figure
+from stereotrope.report.sections.scenarios.further import further_lines, whole_line
+from stereotrope.report.sections.scenarios.ratios import MEAN, Ratios, ScenarioLine
+from stereotrope.report.sections.scenarios.shares import SHARE, share_lines
 from stereotrope.report.sections.scenarios.spread import (
     DOMINATED,
     FOR_CERTAIN,
@@ -26,8 +23,11 @@ from stereotrope.report.sections.scenarios.spread import (
     histogram_rows,
     sentences,
     spread_figure,
+    spread_notes,
 )
 
+_TITLE = "Whom the models draw when the prompt does not say"
+_SPREAD = "How the ratios of the scenarios are spread"
 _MOST_SENTENCES = 6
 
 
@@ -36,20 +36,50 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     every = Ratios.of(material)
     if not every:
         return []
-    blocks: list[Block] = []
-    whole = whole_lines(material)
-    lines = list(whole)
+    blocks: list[Block] = [Block("text", [], heading=(_TITLE, _lead(every)))]
+    lines: list[ScenarioLine] = []
     for ratios in every:
         told, mine = sentences(ratios), further_lines(ratios)
         left = len(told) - _MOST_SENTENCES
         more = [f"The table below has {count(left, 'more model', 'more models')}."] if left > 0 else []
-        blocks += [
-            Block("text", [*told[:_MOST_SENTENCES], *more]),
-            Block(figures=[spread_figure(ratios)]),
-            *_behind(mine),
-        ]
+        answer, spread = _answer(ratios)
+        said = Block("text", [*told[:_MOST_SENTENCES], *more])
+        # Of a small study the figure says it all.
+        blocks += [answer, said] if spread else [said, answer]
+        mine = [*spread, *mine]
+        blocks += _behind(mine)
         lines += [*mine, ScenarioLine("", [], ratios.stored(DOMINATED, FOR_CERTAIN, MEAN))]
-    return [*blocks, *_behind(whole), Block("text", [], replaces=_replaced(material, lines))]
+    whole = _whole(every)
+    return [*blocks, *_behind(whole), Block("text", [], replaces=_replaced(every, [*lines, *whole]))]
+
+
+def _answer(ratios: Ratios) -> tuple[Block, list[ScenarioLine]]:
+    """The figure that answers: of a small study every scenario by name, with the histogram behind a line."""
+    if not is_small(ratios):
+        return Block(figures=[spread_figure(ratios)]), []
+    named = named_figure(ratios, spread_notes(ratios))
+    return Block(figures=[named]), [
+        ScenarioLine(_SPREAD, [spread_figure(ratios, _SPREAD)], ratios.rows.clear())
+    ]
+
+
+def _lead(every: Sequence[Ratios]) -> str:
+    """What a scenario and its ratio are, in the words of the run."""
+    told = dict.fromkeys(ratios.prose.definition for ratios in every)
+    factors = dict.fromkeys(words(ratios.over) for ratios in every)
+    named = "" if "scenario" in factors else f" (here each {listing([*factors])})"
+    return (
+        f"A scenario{named} is what a prompt asks for, in all its wordings. Its ratio: {' '.join(told)} "
+        "Pictures without such a label do not count, and which these are is not random."
+    )
+
+
+def _whole(every: Sequence[Ratios]) -> list[ScenarioLine]:
+    """What is not of single ratios: each measure once."""
+    known = {str(ratios.basis["attribute"]) for ratios in every}
+    of = {ratios.measure: ratios for ratios in every}
+    lines = [whole_line(ratios) for name, ratios in of.items() if name != SHARE]
+    return [line for line in [*lines, *share_lines(every[0], known)] if line is not None and line.figures]
 
 
 def _behind(lines: Sequence[ScenarioLine]) -> list[Block]:
@@ -57,13 +87,12 @@ def _behind(lines: Sequence[ScenarioLine]) -> list[Block]:
     return [Block("lines", told, figures=[f for d in told for f in d.figures])] * bool(told)
 
 
-def _replaced(material: Material, lines: Sequence[ScenarioLine]) -> frozenset[str]:
+def _replaced(every: Sequence[Ratios], lines: Sequence[ScenarioLine]) -> frozenset[str]:
     """The measures of which everything is shown here; ratios by scenario are in the histograms."""
+    material, ratios = every[0].material, {one.measure for one in every}
     shown = pl.concat([line.shows.select("measure") for line in lines])["measure"].value_counts()
-    single = pl.col(SCENARIO).is_not_null() & pl.col("measure").is_in([RATIO, SHARE])
-    every = material.scores.filter(~single)["measure"].value_counts()
-    whole = shown.join(every, on="measure").filter(pl.col("count") >= pl.col("count_right"))["measure"]
-    return frozenset([RATIO, *whole])
+    whole = shown.join(material.scores["measure"].value_counts(), on="measure")
+    return frozenset([*ratios, *whole.filter(pl.col("count") >= pl.col("count_right"))["measure"]])
 
 
 def _headline(material: Material) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
@@ -79,7 +108,7 @@ def _table(ratios: Ratios) -> dict[str, Any]:
     rows, estimates = [], []
     heads: list[str] = []
     for cell in ratios.cells:
-        if not (ends := stored.of(cell.model, cell.group)):
+        if not (ends := stored.of(cell.line, cell.group)):
             continue
         first = ends[0].plain
         texts = []
@@ -87,7 +116,7 @@ def _table(ratios: Ratios) -> dict[str, Any]:
             heads += [one.heading] * (one.heading not in heads)
             texts.append(estimate_text(ratios.material, one.plain))
             estimates += [row for row in (one.plain, one.certain) if row is not None]
-        rows.append([cell.model, cell.group, *texts, thousands(first["n"] or 0)])
+        rows.append([cell.line, cell.group, *texts, thousands(first["n"] or 0)])
     if not rows:
         return {}
     columns = ["model", "group", *heads, "n"]
@@ -101,7 +130,7 @@ def _table(ratios: Ratios) -> dict[str, Any]:
             {k: v for k, v in row.items() if v is not None or k in ("value", "undefined")}
             for row in estimates
         ],
-        "replaces": [],
+        "replaces": [ratios.measure, DOMINATED, FOR_CERTAIN],
     }
 
 
@@ -113,11 +142,8 @@ def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
 
 add_section(
     "scenarios",
-    "Whom the models draw when the prompt does not say",
-    lead="A scenario is one prompt in all its wordings. Its ratio is the share of its pictures labelled with "
-    "one of two values, of those labelled with either: perceived presentation as labelled by an annotator, "
-    "and only these two values of it. Pictures without either label do not count; they are no random part.",
-    place=45,
+    _TITLE,
+    place=25,
     make=_blocks,
     headline=_headline,
     tables=_tables,

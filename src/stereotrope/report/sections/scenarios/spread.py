@@ -67,7 +67,7 @@ class Dominances:
     def __init__(self, ratios: Ratios) -> None:
         found: dict[tuple[str, str, str], dict[str, Estimate]] = {}
         for row in ratios.stored(DOMINATED, FOR_CERTAIN).iter_rows(named=True):
-            place = ratios.model_of(row), ratios.group_of(row), ratios.part_of(row)
+            place = ratios.line_of(row), ratios.group_of(row), ratios.part_of(row)
             found.setdefault(place, {})[row["measure"]] = row
         self._of: dict[tuple[str, str], list[Dominance]] = {}
         for (model, group, part), rows in sorted(found.items(), key=lambda item: item[0][2], reverse=True):
@@ -149,12 +149,13 @@ class Binned:
         return max(self.counts) / self.n if self.n else 0.0
 
 
-def spread_figure(ratios: Ratios) -> Figure:
-    """Each model's ratios in each group, and how many scenarios are dominated."""
+def spread_figure(ratios: Ratios, title: str = "") -> Figure:
+    """Each model's ratios in each group, and how many scenarios are dominated; under a title of its own."""
     binned = [Binned.of(cell.shown["value"], 0.0, 1.0, BINS) for cell in ratios.cells]
     stored = Dominances(ratios)
     value = words(str(ratios.basis["category"]))
-    title = f"Whom the models draw: share of {value} in each scenario{ratios.named}"
+    name = safe_name(f"scenarios{'-spread' if title else ''}{ratios.named}")
+    title = f"{title or f'Whom the models draw: share labelled {value} in each scenario'}{ratios.named}"
     most = max((b.highest for b in binned), default=0.0) or 1.0
     panels = []
     shown = dict(zip(map(id, ratios.cells), binned, strict=True))
@@ -163,13 +164,13 @@ def spread_figure(ratios: Ratios) -> Figure:
         if cells:
             panels.append(_panel(group, cells, [shown[id(c)] for c in cells], stored, most, ratios))
     return Figure(
-        safe_name(f"scenarios{ratios.named}"),
+        name,
         title,
         ratios.prose,
         n_text(ratios.material, ratios.rows),
         panels,
         _table(ratios, binned, stored, title),
-        notes=_notes(ratios, stored),
+        notes=spread_notes(ratios, stored),
         reads=_reads(stored) if panels else "No scenario has a ratio that could be drawn.",
     )
 
@@ -187,19 +188,19 @@ def _panel(
     for line, (cell, bins) in enumerate(zip(cells, binned, strict=True)):
         mean = ratios.mean_in(cell)
         told_mean = interval(mean["value"], mean["low"], mean["high"], mean["n"])
-        said = f"{cell.model}: mean {told_mean} of {count(bins.n, 'scenario')}"
-        rows += bins.rows(line, cell.model, most, stored.ends)
+        said = f"{cell.line}: mean {told_mean} of {count(bins.n, 'scenario')}"
+        rows += bins.rows(line, cell.line, most, stored.ends)
         ends_of = {end: mean[end] for end in ("low", "high") if mean[end] is not None}
         rows.append({"line": line, "mean": mean["value"], "tip": said, **ends_of})
-        ends = {one.least: one for one in stored.of(cell.model, group)}
+        ends = {one.least: one for one in stored.of(cell.line, group)}
         for side, least in (("left", False), ("right", True)):
             if one := ends.get(least):
                 rows.append({"line": line, side: one.text, f"short_{side}": one.short})
                 said += f", {one.text} {one.heading}"
         told.append(said)
     ticks = sorted({0.0, stored.ends[0], 0.5, stored.ends[1], 1.0})
-    lines = [cell.model for cell in cells]
-    unit = f"share labelled {words(str(ratios.basis['category']))}, of those labelled either"
+    lines = [cell.line for cell in cells]
+    unit = f"{words(str(ratios.basis['category']))}: {ratios.prose.unit}"
     spec = histograms(rows, lines=lines, domain=(0.0, 1.0), middle=_EVEN, ticks=ticks, unit=unit)
     alt = visible(ellipsis(f"Histogram of the scenarios' ratios. {group}: {'; '.join(told)}.", 700))
     return Panel(group, spec, alt, 2 * len(lines))
@@ -216,17 +217,17 @@ def _reads(stored: Dominances) -> str:
         return drawn
     return (
         f"{drawn} In coloured bars one value dominates. At the ends of a line: how many scenarios have a "
-        f"ratio of at most {low:g} and of at least {high:g}, in brackets how many for certain."
+        f"ratio of at most {low:g} and of at least {high:g}; for certain: their whole interval lies there."
     )
 
 
-def _notes(ratios: Ratios, stored: Dominances) -> list[str]:
+def spread_notes(ratios: Ratios, stored: Dominances | None = None) -> list[str]:
     """What is not drawn, and where counts are of other scenarios than the bars."""
     left: Counter[str] = Counter()
-    other = []
+    other: list[RatioCell] = []
     for cell in ratios.cells:
         left.update(cell.left_out)
-        counted = {one.plain["n"] for one in stored.of(cell.model, cell.group)}
+        counted = {one.plain["n"] for one in stored.of(cell.line, cell.group)} if stored else set()
         if counted - {cell.shown.height}:
             other.append(cell)
     notes = []
@@ -237,10 +238,11 @@ def _notes(ratios: Ratios, stored: Dominances) -> list[str]:
         notes.append(
             f"The counts at the ends are of other scenarios than the bars in {count(len(other), 'line')}."
         )
-    if (groups := len(ratios.group_names)) > MOST_PANELS or len(ratios.models) > _MOST_LINES:
+    groups = len(ratios.group_names)
+    if stored and (groups > MOST_PANELS or len(ratios.lines) > _MOST_LINES):
         drawn = f"the first {_MOST_LINES} models of the first {MOST_PANELS} groups"
         notes.append(
-            f"Drawn: {drawn}, of {count(len(ratios.models), 'model')} and {groups}; the table has all."
+            f"Drawn: {drawn}, of {count(len(ratios.lines), 'model')} and {groups}; the table has all."
         )
     return notes
 
@@ -248,14 +250,14 @@ def _notes(ratios: Ratios, stored: Dominances) -> list[str]:
 def _table(ratios: Ratios, binned: Sequence[Binned], stored: Dominances, title: str) -> Any:
     """A row a model and group: how many scenarios, their mean, the ends, and every bin."""
     material = ratios.material
-    columns: dict[str, Any] = {"model": lambda row: row[0].model}
+    columns: dict[str, Any] = {"model": lambda row: row[0].line}
     if any(ratios.group_names):
         columns["group"] = lambda row: row[0].group
     columns["scenarios"] = lambda row: row[1].n
     columns["left out"] = lambda row: reasons(row[0].left_out)
     columns["mean [interval]"] = lambda row: _mean_cell(ratios, row[0])
     of_rows = [(cell, bins) for cell, bins in zip(ratios.cells, binned, strict=True)]
-    headings = dict.fromkeys(one.heading for c in ratios.cells for one in stored.of(c.model, c.group))
+    headings = dict.fromkeys(one.heading for c in ratios.cells for one in stored.of(c.line, c.group))
     for heading in headings:
         for name, certain in ((heading, False), (f"{heading} for certain", True)):
             columns[f"{name} [interval]"] = _end_cell(material, stored, heading, certain=certain)
@@ -273,7 +275,7 @@ def _mean_cell(ratios: Ratios, cell: RatioCell) -> TableCell:
 
 def _end_cell(material: Material, stored: Dominances, heading: str, *, certain: bool) -> Any:
     def cell(row: tuple[RatioCell, Binned]) -> str:
-        one = next((d for d in stored.of(row[0].model, row[0].group) if d.heading == heading), None)
+        one = next((d for d in stored.of(row[0].line, row[0].group) if d.heading == heading), None)
         told = one and (one.certain if certain else one.plain)
         return estimate_text(material, told) if told else ""
 
@@ -285,7 +287,7 @@ def histogram_rows(every: Sequence[Ratios]) -> pl.DataFrame:
     rows = [
         {
             **ratios.basis,
-            "generator": cell.model,
+            "line": cell.line,
             "group": cell.group or None,
             "from": bins.edges[i],
             "to": bins.edges[i + 1],
@@ -303,7 +305,7 @@ def sentences(ratios: Ratios) -> list[str]:
     """Of each model how many scenarios a value dominates, how many do so for certain, what is left out."""
     stored = Dominances(ratios)
     told = []
-    for model in ratios.models:
+    for model in ratios.lines:
         whole = stored.of(model, "")
         parts = [whole] if whole else [stored.of(model, group) for group in ratios.group_names]
         if parts := [part for part in parts if part and part[0].plain["value"] is not None]:
@@ -321,12 +323,14 @@ def _sentence(ratios: Ratios, model: str, parts: Sequence[Sequence[Dominance]]) 
             continue
         plain = sum(one.plain["numerator"] for one in of)
         sure = [one.certain["numerator"] for one in of if one.certain is not None]
-        share = f", a share of {estimate_text(ratios.material, of[0].plain)}" if len(of) == 1 else ""
-        certain = f", {thousands(sum(sure))} for certain" if sure else ""
-        said = f" of {count(n, 'scenario')}" if not ends else ""
-        what = f" of the pictures are labelled {value}" if not ends else ""
-        ends.append(f"in {thousands(plain)}{said} {of[0].heading}{what}{share}{certain}")
+        told = [estimate_text(ratios.material, of[0].plain)] if len(of) == 1 else []
+        told += [f"{thousands(sum(sure))} for certain"] if sure else []
+        behind = f" ({', '.join(told)})" if told else ""
+        what = f" of their pictures labelled {value}" if not ends else ""
+        have = "has" if plain == 1 else "have"
+        ends.append(f"{thousands(plain)} {have} {of[0].heading}{what}{behind}")
     left: Counter[str] = Counter()
     for part in parts:
         left.update(counted_out(part[0].plain))
-    return f"{model}: {'; '.join(ends)}. {reasons(left).capitalize()}."
+    missing = f" {reasons(left).capitalize()}." if left else ""
+    return f"{model}: of {count(n, 'scenario')} {' and '.join(ends)}.{missing}"
