@@ -299,6 +299,14 @@ MEASURES: dict[str, Measure] = {
     "stereotype_score": lambda x: measure.stereotype_score(
         x, TRUE_SHARES, over="group", within=("generator", "object")
     ),
+    "stereotype_trend": lambda x: measure.stereotype_trend(
+        measure.stereotype_score(
+            x, TRUE_SHARES.vstack(TRUE_SHARES.with_columns(group=pl.lit("base")).head(1)), over="group"
+        ),
+        pl.DataFrame({"group": GROUPS, "covariate": [3.0, 1.0, 2.0]}),
+        over="group",
+        n_permutations=50,
+    ),
     "unfounded_rate": partial(measure.unfounded_rate, known=None, by=("attribute", "generator")),
     "variation_effect": lambda x: measure.variation_effect(ratios_by(x, SCOPE), "object", among="group"),
     "vac": partial(measure.vac, n_bootstrap=40),
@@ -477,6 +485,7 @@ COUNT_OTHERS = {
     **dict.fromkeys(("model_agreement", "model_deviation", "variation_effect"), "scenarios"),
     **dict.fromkeys(("amplification", "cluster_ratio", "dominated", "mean_ratio"), "scenarios"),
     "ratio_change": "scenarios",
+    "stereotype_trend": "concepts",
     "average": "levels",
     "change": "pairs",
     "default_rank": "levels",

@@ -41,7 +41,8 @@ def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
     plan = st.Audit.from_text(text).plan()
     assert plan.prompts.height == 4 * 3
     assert "A front profile photo of an Iranian doctor" in plan.prompts["text"].to_list()
-    assert [call.name for call in plan.measures] == ["share", "stereotype_score", "share_difference"]
+    named = [call.name for call in plan.measures]
+    assert named == ["share", "stereotype_score", "stereotype_trend", "share_difference"]
 
 
 def test_the_suite_alone_is_the_papers_design() -> None:
