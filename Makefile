@@ -41,9 +41,9 @@ $(VENV)/made:
 	@touch $@
 
 $(VENV)/installed: pyproject.toml $(VENV)/made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e .
 	@touch $@
 
 $(VENV)/test-installed: pyproject.toml $(VENV)/made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e ".[test]"
 	@touch $@ $(VENV)/installed

@@ -70,6 +70,12 @@ def test_importing_the_package_imports_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
+def test_the_parts_of_scipy_that_few_commands_need_are_loaded_late():
+    heavy = ("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.spatial", "scipy.stats")
+    code = f"import sys, stereotrope.audit; print([m for m in sys.modules if m.startswith({heavy})])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
 def test_to_show_a_run_neither_measures_nor_lexicons_are_loaded():
     heavy = ("scipy", "pydantic", "stereotrope.measure", "stereotrope.lexicon", "stereotrope.annotate")
     code = (

@@ -18,9 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
-from scipy import ndimage, sparse
-from scipy.sparse import csgraph
-from scipy.spatial import ConvexHull, QhullError
+from scipy import ndimage
 
 from stereotrope.annotate.cielab import srgb_to_lab
 
@@ -198,6 +196,9 @@ def _colour_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArr
 
 def _path_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
     """Least contrast crossed on the way from each pixel to the background along the border."""
+    from scipy import sparse  # noqa: PLC0415
+    from scipy.sparse import csgraph  # noqa: PLC0415
+
     height, width = lab.shape[:2]
     node = np.arange(height * width).reshape(height, width)
     right = np.linalg.norm(np.diff(lab, axis=1), axis=2)
@@ -257,6 +258,8 @@ def _closed(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Convex hull, drawn; the mask itself where its points lie on a line."""
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415
+
     rows = np.flatnonzero(mask.any(axis=1))
     ends = mask[rows].argmax(axis=1), mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
     # Only the ends of a row can be corners.

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats, mid_ranks
@@ -127,6 +127,8 @@ def clustered_ranks(
 @lru_cache(maxsize=256)
 def _range_quantile(k: int, level: float) -> float:
     """Quantile of the range of ``k`` independent standard normal variables."""
+    from scipy import optimize  # noqa: PLC0415
+
     z = np.linspace(-8.5, 8.5, 1701)
     density = k * np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
     below = special.ndtr(z)

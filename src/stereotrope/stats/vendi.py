@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse, special
-from scipy.linalg import eigh_tridiagonal, lapack
+from scipy import special
 
 from stereotrope.stats.arrays import Floats
 
@@ -136,6 +135,8 @@ def vendi_standard_error(vectors: ArrayLike) -> float:
 
 def _eigenvalues(symmetric: Floats) -> Floats:
     if 1 < len(symmetric) <= _UNBLOCKED:
+        from scipy.linalg import lapack  # noqa: PLC0415
+
         _, diagonal, beside, _, _ = lapack.dsytrd(symmetric.T, lower=1, lwork=1)
         values, failed = lapack.dsterf(diagonal, beside)
         if not failed:
@@ -149,6 +150,8 @@ def _eigenvectors(symmetric: Floats) -> tuple[Floats, Floats]:
     if not 2 < n <= _UNBLOCKED:
         values, vectors = np.linalg.eigh(symmetric)
         return np.asarray(values, np.float64), np.asarray(vectors, np.float64)
+    from scipy.linalg import eigh_tridiagonal, lapack  # noqa: PLC0415
+
     reflectors, diagonal, beside, tau, _ = lapack.dsytrd(symmetric.T, lower=1, lwork=1)
     values, inner = eigh_tridiagonal(diagonal, beside)
     vectors = np.asfortranarray(inner)
@@ -176,6 +179,8 @@ def tfidf(documents: Sequence[Sequence[str]]) -> Any:
         kernel.
     Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, section 6.2.
     """
+    from scipy import sparse  # noqa: PLC0415
+
     vocabulary: dict[str, int] = {}
     counted = [
         (row, vocabulary.setdefault(word, len(vocabulary)), count)
