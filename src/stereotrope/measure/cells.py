@@ -12,7 +12,7 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
 from stereotrope.measure.units import Claim, claim_of
-from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_weights
+from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_mixture, icc_weights
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES, warnings_of
 
@@ -95,6 +95,10 @@ class Cell:
         seen = self.seen.get(value, Counter())
         return [seen[prompt] for prompt in self.prompts]
 
+    def evidence(self, value: str) -> Floats:
+        """What its prompts say of the intra-class correlation of a value's share."""
+        return icc_evidence(self.by_prompt(value), list(self.prompts.values()))
+
     @cached_property
     def icc(self) -> Floats:
         """How probable each intra-class correlation is, by its own counts and those of its peers."""
@@ -122,9 +126,8 @@ class Peers:
         return [cell for cell in self.cells if cell.claim.clustered]
 
     @cached_property
-    def weights(self) -> Floats:
-        """How probable each correlation is in each of these."""
-        evidence = np.zeros((len(self.clustered), ICC_GRID.size))
+    def _evidence(self) -> tuple[list[int], Floats]:
+        """Of each value of each of these: which cell it is of, and what it says of the correlation."""
         k: list[int] = []
         n: list[int] = []
         starts, owners = [], []
@@ -135,12 +138,24 @@ class Peers:
                 starts.append(len(k))
                 k += cell.by_prompt(value)
                 n += sizes
+        return owners, icc_evidence(k, n, starts) if owners else np.zeros((0, ICC_GRID.size))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How probable each correlation is in each of these."""
+        owners, of_values = self._evidence
+        evidence = np.zeros((len(self.clustered), ICC_GRID.size))
         if not owners:
             return evidence
-        np.add.at(evidence, owners, icc_evidence(k, n, starts))
+        np.add.at(evidence, owners, of_values)
         # Of K values that add up to n only K − 1 say something of their own.
         values = np.bincount(owners, minlength=len(evidence))
         return icc_weights((1 - 1 / values)[:, None] * evidence)
+
+    @cached_property
+    def mixture(self) -> Floats:
+        """How probable each is of a value's share in any of these, before its own counts are looked at."""
+        return icc_mixture(self._evidence[1])
 
     @cached_property
     def icc(self) -> dict[Key, Floats]:

@@ -12,6 +12,7 @@ from stereotrope.stats.agreement import (
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.cluster_js import Clustered
+from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact
 from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
     cluster_flip_test,
@@ -35,7 +36,9 @@ from stereotrope.stats.icc import (
     ICC_GRID,
     effective_counts,
     effective_trials,
+    icc_beliefs,
     icc_evidence,
+    icc_mixture,
     icc_weights,
     widened_number,
 )
@@ -97,6 +100,8 @@ __all__ = [
     "any_order_weights",
     "axis_orders",
     "benjamini_hochberg",
+    "beta_binomial_test",
+    "beyond_exact",
     "cauchy_combined",
     "chao_shen_entropy",
     "clopper_pearson",
@@ -122,7 +127,9 @@ __all__ = [
     "greatest_shift",
     "gwet_ac1",
     "holm",
+    "icc_beliefs",
     "icc_evidence",
+    "icc_mixture",
     "icc_weights",
     "is_invertible",
     "jackknife_interval",

@@ -22,6 +22,9 @@ _UNALIKE = 0.15
 _AT_ONCE = 2_000
 """Cells whose likelihoods are held in memory together, 6 kB each."""
 _MOST_STEPS, _CLOSE = 100, 1e-14
+_SILENT = 8
+"""Cells without evidence that are added where the mixture of correlations is sought."""
+_EM_STEPS = 100
 _MOST_MEMBERS = 400
 """Members from which the share of a cluster is as good as known; larger clusters are taken to scale."""
 
@@ -61,6 +64,39 @@ def icc_weights(evidence: Sequence[Floats] | Floats) -> Floats:
         return _normalised(own + _STEPS)
     others = _normalised(own.sum(axis=0) - own + _STEPS) @ _kernel()
     return _normalised(own + np.log(others))
+
+
+def icc_mixture(evidence: Sequence[Floats] | Floats) -> Floats:
+    r"""How probable each intra-class correlation is in a cell of which nothing is known, by its peers.
+
+    The mixture of correlations under which the cells' evidence is most probable, with eight further cells
+    that say nothing (EM).
+
+    evidence: Log-likelihoods of cells that are like one another (:func:`icc_evidence`); none are needed.
+    Returns: Shape ``(16,)``, sums to 1.
+    Source: Laird (1978), JASA 73 (the mixture).
+    """
+    even = _normalised(_STEPS)
+    own = _normalised(np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size))
+    found = even
+    for _ in range(_EM_STEPS):
+        share = own * found
+        share /= share.sum(axis=1, keepdims=True)
+        found = (share.sum(axis=0) + _SILENT * even) / (len(own) + _SILENT)
+    return found
+
+
+def icc_beliefs(own: Floats, peers: Floats) -> Floats:
+    """Two ways to weigh intra-class correlations, of which the more careful one is to be believed.
+
+    own: Log-likelihoods of the clusters at hand (:func:`icc_evidence`), by which their peers are believed by
+        a third, and all correlations are even for the rest.
+    peers: The mixture of cells like theirs (:func:`icc_mixture`), alone: where clusters are of two kinds, a
+        few of them look more alike than they are.
+    Returns: Shape ``(2, 16)``, rows sum to 1.
+    """
+    even = _normalised(_STEPS)
+    return np.stack([_normalised(own + np.log((peers + 2 * even) / 3)), peers])
 
 
 def effective_trials(

@@ -1,11 +1,27 @@
 """p-values of divergences: what shuffled images read, and exact tails where shuffles cannot go."""
 
+from collections.abc import Sequence
+from math import comb
+
 import numpy as np
+from numpy.typing import NDArray
 
 from stereotrope.measure.divergence.coded import Codes, Ints
-from stereotrope.stats import cauchy_combined, greatest_shift, js_tail, permutation_p
-from stereotrope.stats.arrays import Floats
+from stereotrope.stats import (
+    Clustered,
+    beta_binomial_test,
+    beyond_exact,
+    cauchy_combined,
+    cluster_permutation_test,
+    greatest_shift,
+    icc_beliefs,
+    icc_evidence,
+    js_tail,
+    permutation_p,
+)
+from stereotrope.stats.arrays import Counts, Floats
 
+_Mask = NDArray[np.bool_]
 _TIE = 1e-12
 _ALL = 1 - 1e-9
 _SURE = 10
@@ -37,13 +53,19 @@ def chance_of(codes: Codes, group: Ints, value: Floats, null: Floats) -> tuple[F
     return p, np.minimum(p, least)
 
 
-def chance_of_prompts(value: Floats, null: Floats, *, every: bool) -> tuple[Floats, Floats]:
+def chance_of_prompts(
+    value: Floats, null: Floats, clustered: Clustered, peers: Sequence[Floats], *, every: bool
+) -> tuple[Floats, Floats]:
     r"""Test that groups show values alike where whole prompts are shuffled.
 
     An attribute: the part of the shuffles, the one seen among them, that score as high. All attributes: the
     lesser of such p of their mean and of :math:`Σ_a \max(0, z_a)^2`, referred to what it is in the shuffles.
+    The least p that shuffles can give is carried on by the value that shifts most, by exchanging prompts and,
+    where that ends too, beta-binomial counts (:func:`beyond_exact`); and by those of all attributes combined.
 
     value, null: As in :func:`chance_of`.
+    clustered, peers: Counts by prompt, and by attribute how probable each intra-class correlation is in
+        conditions like these.
     every: Whether the shuffles are all that there are.
     Returns p, least: Of the mean, then of each attribute.
     """
@@ -53,7 +75,43 @@ def chance_of_prompts(value: Floats, null: Floats, *, every: bool) -> tuple[Floa
     scores[:, 0] = -lesser
     found = _upper(scores)
     # Ties with the best that drawn shuffles show are but part of those that there are.
-    return found[0], np.min(found, axis=0) if every else np.full(found.shape[1], 1 / len(found))
+    least = np.min(found, axis=0) if every else np.full(found.shape[1], 1 / len(found))
+    further = _of_counts(clustered, peers)
+    further = np.column_stack([_combined(*further), further])
+    p, least = beyond_exact([found[0], least], further, ways=len(found) if every else 2 * len(found))
+    return p, np.minimum(p, least)
+
+
+def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
+    """p and least p of each attribute, shape (2, n_attributes): of the value that shifts most, corrected."""
+    hot, groups, p = clustered.hot, range(len(clustered.sizes)), np.ones((2, len(peers)))
+    for at, mixture in enumerate(peers):
+        counts = clustered.counts[hot.attribute == at]
+        trials = counts.sum(axis=0)
+        sides = [(clustered.group == g) & (trials > 0) for g in groups]
+        tests = [
+            _shifts(counts, trials, side, (trials > 0) & ~side, sides, mixture)
+            for side in sides[: 1 if len(sides) == 2 else None]
+            if side.any()
+        ]
+        p[:, at] = _combined(*np.transpose(tests))
+    return p
+
+
+def _shifts(
+    counts: Counts, trials: Counts, side: _Mask, other: _Mask, sides: Sequence[_Mask], mixture: Floats
+) -> tuple[float, float]:
+    """Tarone's correction of the least p of the values of one side and all others."""
+    each = []
+    for k in counts if len(counts) > 2 else counts[:1]:
+        own = sum((icc_evidence(k[one], trials[one]) for one in sides), np.zeros(mixture.size))
+        of = k[side], trials[side], k[other], trials[other]
+        model = beta_binomial_test(*of, weights=icc_beliefs(own, mixture))
+        ways = comb(len(of[0]) + len(of[2]), len(of[0]))
+        each.append(beyond_exact(cluster_permutation_test(*of), model, ways))
+    p, least = np.transpose(each) if each else np.ones((2, 1))
+    own, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
+    return own, floor
 
 
 def _upper(scores: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.divergence.value_lists import ValueLists
 from stereotrope.measure.tidy import read_labels
+from stereotrope.measure.units import FEWEST_PROMPTS
+from stereotrope.stats import icc_evidence, icc_mixture
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 UNLABELLED = "unlabelled"
@@ -92,6 +96,24 @@ class CodedLabels:
     def labelled(self, rows: Ints, columns: Ints) -> NDArray[np.bool_]:
         """Whether these images have a usable label of these attributes, shape (n_rows, n_columns)."""
         return np.asarray(self.codes[np.ix_(rows, columns)] >= 0)
+
+    @cached_property
+    def icc_mixtures(self) -> tuple[Floats, ...]:
+        """By attribute, how probable each intra-class correlation is of a value's share in any condition."""
+        keyed = self.images.with_row_index("_row").group_by([*self.factors, self.group], maintain_order=True)
+        cells = [np.asarray(rows, np.int64) for rows in keyed.agg("_row")["_row"]]
+        found: list[list[Floats]] = [[] for _ in self.attributes]
+        for rows in cells:
+            for evidence, column, values in zip(found, self.codes[rows].T, self.values, strict=True):
+                usable = (column >= 0) & (self.prompts[rows] >= 0)
+                asked, prompt = np.unique(self.prompts[rows][usable], return_inverse=True)
+                if len(asked) < FEWEST_PROMPTS:
+                    continue
+                counts = np.zeros((len(values), len(asked)), np.int64)
+                np.add.at(counts, (column[usable], prompt), 1)
+                shown = counts[counts.any(axis=1)]
+                evidence += [icc_evidence(k, counts.sum(axis=0)) for k in shown]
+        return tuple(map(icc_mixture, found))
 
     def excluded(self, rows: Ints, columns: Ints) -> Counter[str]:
         """Labels of these images and attributes that do not count, by reason."""

@@ -53,7 +53,8 @@ def compare_groups(coded: CodedLabels, comparison: Comparison, how: Resampling) 
         codes = coded.codes[np.ix_(pooled, columns[defined])]
         if claim.clustered:
             prompts = coded.prompts[pooled].astype(np.int64)
-            numbers = prompt_scores(codes, group, prompts, how)
+            peers = [coded.icc_mixtures[column] for column in columns[defined]]
+            numbers = prompt_scores(codes, group, prompts, peers, how)
             for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):
                 row["flags"]["unlike_prompts"] = bool(apart)
         else:

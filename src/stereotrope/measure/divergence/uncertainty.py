@@ -1,5 +1,6 @@
 """Scores of compared groups with what makes them believable: floor, interval and test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -78,7 +79,9 @@ class Resampling:
         if self.n_permutations:
             exact = "mid-p of JS and of the greatest shift, Cauchy's combination; "
             drawn = f"{'at most ' if whole_prompts else ''}{self.n_permutations} shuffles of whole "
-            tests = f"{drawn}prompts" if whole_prompts else f"{exact}{drawn}images"
+            tests = (
+                f"{drawn}prompts, at their end beta-binomial" if whole_prompts else f"{exact}{drawn}images"
+            )
             parts.append(f"p: {tests}; q: Benjamini–Hochberg")
         return "; ".join([*parts, f"seed {self.seed}"])
 
@@ -107,8 +110,12 @@ def image_scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, A
     return _numbers(value, floor, p, least, sd, low, high, how)
 
 
-def prompt_scores(codes: Codes, group: Ints, prompts: Ints, how: Resampling) -> list[dict[str, Any]]:
+def prompt_scores(
+    codes: Codes, group: Ints, prompts: Ints, peers: Sequence[Floats], how: Resampling
+) -> list[dict[str, Any]]:
     """Numbers of the mean over attributes, then of each attribute; whole prompts are the units.
+
+    peers: By attribute, how probable each intra-class correlation is in conditions like these.
 
     Prompts can be exchanged where they have about as many images on each side: shuffled, those with few
     images give too little chance to the side that has them all. Elsewhere a score has its value alone.
@@ -121,7 +128,7 @@ def prompt_scores(codes: Codes, group: Ints, prompts: Ints, how: Resampling) -> 
     floor, sd = _mean(with_seen, axis=0), _sd(with_seen)
     p = least = low = high = np.full(len(value), np.nan)
     if how.n_permutations:
-        p, least = chance_of_prompts(value, null, every=every)
+        p, least = chance_of_prompts(value, null, clustered, peers, every=every)
     if how.n_bootstrap:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
         reach = float(stdtrit(clustered.freedom, 0.5 + how.level / 2))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from stereotrope.measure.cells import (
     SMALL_N,
     Cell,
     Key,
+    Peers,
     as_names,
     bound_columns,
     read_cells,
@@ -27,17 +29,22 @@ from stereotrope.measure.shares.share import share
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.measure.units import claim_of
 from stereotrope.stats import (
+    ICC_GRID,
     benjamini_hochberg,
+    beta_binomial_test,
+    beyond_exact,
     cluster_flip_test,
     cluster_permutation_test,
     fisher_exact,
     fisher_least,
+    icc_beliefs,
     newcombe,
     shared_correlation,
 )
 
-_CLUSTERED = "Newcombe at effective n over prompts; p: whole prompts exchanged, counted out"
-_MATCHED = "Newcombe at effective n over prompts, correlation {:.2f}; p: sides of prompts exchanged"
+_CLUSTERED = "Newcombe at effective n over prompts; p: whole prompts exchanged, counted out; {}"
+_MATCHED = "Newcombe at effective n over prompts, correlation {:.2f}; p: sides of prompts exchanged; {}"
+_FURTHER = "at its end beta-binomial"
 _FEWEST_FLIPPED = 6
 """Prompts from which on the sides of each are exchanged: with five, p could not be below 0.06."""
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
@@ -107,8 +114,10 @@ def share_difference(
     where both sides were drawn with the same seeds, which makes them alike.
     Where both sides span four prompts or more, interval and p hold for ``prompts like these``, flagged
     ``clustered``: Newcombe's interval at effective numbers (see :func:`share`), and a test that exchanges
-    whole prompts (:func:`stereotrope.stats.cluster_permutation_test`), exact at any intra-class correlation;
-    four prompts a side cannot give p below 0.029, five 0.008. Where both sides have the same prompts, such as
+    whole prompts (:func:`stereotrope.stats.cluster_permutation_test`), exact at any intra-class correlation.
+    Four prompts a side cannot give p below 0.029, five 0.008: there p goes on, by half as many digits at
+    most, by beta-binomial counts as alike within prompts as the sides, and conditions like them, show
+    (:func:`stereotrope.stats.beyond_exact`). Where both sides have the same prompts, such as
     two models, what these have in common narrows the interval, and from six prompts on the sides of each are
     exchanged (:func:`stereotrope.stats.cluster_flip_test`).
     The interval covered 0.93 to 0.98 at an intra-class correlation of 0.1 and 0.3 (0.93 to 1 at 0).
@@ -207,9 +216,15 @@ def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, lev
     by_prompt = [x for side in both for x in (side.by_prompt(category), list(side.prompts.values()))]
     correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
     flipped = claim.matched and len(cell.prompts) >= _FEWEST_FLIPPED
-    row["method"] = _MATCHED.format(correlation) if flipped else _CLUSTERED
-    test = cluster_flip_test if flipped else cluster_permutation_test
-    return row, counts, effective, correlation, test(*by_prompt)
+    row["method"] = _MATCHED.format(correlation, _FURTHER) if flipped else _CLUSTERED.format(_FURTHER)
+    exact = (cluster_flip_test if flipped else cluster_permutation_test)(*by_prompt)
+    # What tells the sides apart is left out of how alike pictures of a prompt are.
+    own = sum((side.evidence(category) for side in both), np.zeros(ICC_GRID.size))
+    weights = icc_beliefs(own, (cell.peers or Peers(both)).mixture)
+    m, either = len(cell.prompts), len(cell.prompts) + len(reference.prompts)
+    ways = 2**m if flipped else comb(either, m)
+    p, least = beyond_exact(exact, beta_binomial_test(*by_prompt, weights=weights), ways).tolist()
+    return row, counts, effective, correlation, (p, least)
 
 
 def _add_numbers(tested: Sequence[_Tested], *, level: float, mid_p: bool) -> None:

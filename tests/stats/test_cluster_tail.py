@@ -1,0 +1,150 @@
+"""p-values of clusters beyond what exchanging whole ones can tell."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from stereotrope.stats import (
+    ICC_GRID,
+    benjamini_hochberg,
+    beta_binomial_test,
+    beyond_exact,
+    cluster_permutation_test,
+    fisher_exact,
+    icc_beliefs,
+    icc_evidence,
+    icc_mixture,
+)
+
+KNOWN = np.eye(ICC_GRID.size)
+
+
+def by_listing(k: int, n: int, j: int, m: int, alike: float, other: float, rho: float) -> float:
+    """Mid-p by listing what the sums may be."""
+    share, found = (k + j) / (n + m), []
+    for of, design in ((n, alike), (m, other)):
+        odds = (of - 1) / (design * rho) - 1
+        found.append(stats.betabinom(of, share * odds, (1 - share) * odds))
+    x = np.arange(max(0, k + j - m), min(n, k + j) + 1)
+    weight = found[0].pmf(x) * found[1].pmf(k + j - x)
+    far, seen = np.abs(x - n * share), abs(k - n * share)
+    return float(weight @ ((far > seen + 1e-9) + 0.5 * (np.abs(far - seen) < 1e-9)) / weight.sum())
+
+
+@pytest.mark.parametrize(("k1", "k2"), [([5, 3, 4], [0, 1, 2, 2]), ([1, 0, 0], [0, 0, 2, 5])])
+@pytest.mark.parametrize("at", [1, 4, 9])
+def test_p_is_that_of_beta_binomial_sums_given_their_total(k1, k2, at) -> None:
+    n1, n2 = [5, 6, 4], [4, 4, 5, 9]
+    alike = (77 / 15 - 1, 138 / 22 - 1)
+    p, least = beta_binomial_test(k1, n1, k2, n2, weights=KNOWN[at])
+    wanted = by_listing(sum(k1), 15, sum(k2), 22, *alike, ICC_GRID[at])
+    assert p == pytest.approx(wanted, rel=1e-6)
+    ends = [by_listing(k, 15, sum(k1 + k2) - k, 22, *alike, ICC_GRID[at]) for k in (0, min(15, sum(k1 + k2)))]
+    assert sum(k1 + k2) <= 22
+    assert least == pytest.approx(min(ends), rel=1e-6)
+
+
+def test_independent_members_are_fishers_test_and_correlations_are_averaged() -> None:
+    k1, k2, n = [4, 3, 5, 2], [1, 0, 1, 2], [5] * 4
+    lone = beta_binomial_test(k1, n, k2, n, weights=KNOWN[0])
+    assert lone[0] == pytest.approx(float(fisher_exact(14, 20, 4, 20, mid=True)))
+    alike, half = (
+        beta_binomial_test(k1, n, k2, n, weights=w)[0] for w in (KNOWN[6], (KNOWN[0] + KNOWN[6]) / 2)
+    )
+    assert lone[0] < half < alike
+    assert half == pytest.approx((lone[0] + alike) / 2)
+    assert beta_binomial_test(k1, n, k2, n, weights=KNOWN[[0, 6]])[0] == pytest.approx(alike)
+    assert beta_binomial_test(k2, n, k1, n, weights=KNOWN[6])[0] == pytest.approx(alike)
+    assert beta_binomial_test([0] * 4, n, [0] * 4, n, weights=KNOWN[6]) == (1.0, 1.0)
+
+
+def test_large_sums_are_weighed_in_steps() -> None:
+    # Clusters of 600 at this correlation: a share's sd is 0.16 of 0.5, known to be normal.
+    n, k1, k2 = [600] * 12, [330, 390] * 6, [210, 270] * 6
+    p, _ = beta_binomial_test(k1, n, k2, n, weights=KNOWN[4])
+    sd = np.sqrt(0.25 * (1 + 599 * 0.1) / 600 / 6)
+    assert p == pytest.approx(2 * stats.norm.sf(0.2 / sd), rel=0.1)
+    exact = float(fisher_exact(3_900, 7_200, 3_700, 7_200, mid=True))
+    p, _ = beta_binomial_test([325] * 12, n, [3_700 / 12] * 12, n, weights=KNOWN[0])
+    assert p == pytest.approx(exact, rel=0.06)
+
+
+def test_the_exact_test_is_carried_on_where_it_ends_by_half_as_many_digits_at_most() -> None:
+    exact, model = [2 / 252, 2 / 252, 2 / 252, 4 / 252, 1.0], [1e-9, 0.003, 0.4, 1e-9, 1e-9]
+    p, least = beyond_exact([exact, exact], [model, model], 252)
+    assert p == pytest.approx([(2 / 252) ** 1.5, 0.003, 2 / 252, 4 / 252, 1.0])
+    assert least.tolist() == p.tolist()
+    # Three clusters against three: that they are told apart comes once in ten times.
+    assert beyond_exact([[0.1], [0.1]], [[1e-9], [1e-9]], 20).tolist() == [[0.1], [0.1]]
+
+
+def test_conditions_say_how_alike_prompts_are_and_are_doubted() -> None:
+    even = icc_mixture([])
+    assert even.sum() == pytest.approx(1)
+    rng = np.random.default_rng(2)
+    counts = rng.binomial(20, rng.beta(2.7, 6.3, size=(80, 8)))
+    mixture = icc_mixture([icc_evidence(k, [20] * 8) for k in counts])
+    near = (ICC_GRID > 0.05) & (ICC_GRID < 0.16)
+    assert even[near].sum() < 0.2
+    assert mixture[near].sum() > 0.6
+    assert icc_mixture([np.zeros(ICC_GRID.size)] * 9) == pytest.approx(even)
+    doubted, alone = icc_beliefs(np.zeros(ICC_GRID.size), mixture)
+    assert doubted == pytest.approx((mixture + 2 * even) / 3)
+    assert alone.tolist() == mixture.tolist()
+
+
+def null_p(rng: np.random.Generator, m: int, n: int, icc: float, cells: int, kind: str) -> np.ndarray:
+    """p of pairs of sides of ``m`` clusters whose members are drawn alike, all of one attribute."""
+    share = rng.beta(1, 2, size=(cells, 1, 1))
+    if kind == "beta":
+        of = 1 / icc - 1
+        each = rng.beta(share * of + 1e-9, (1 - share) * of + 1e-9, size=(cells, 2, m))
+    elif kind == "normal":
+        moved = stats.norm.ppf(share) + np.sqrt(icc) * rng.normal(size=(cells, 2, m))
+        each = stats.norm.cdf(moved / np.sqrt(1 - icc))
+    elif kind == "clumps":  # Clusters are of two kinds, of either as many.
+        apart = np.sqrt(icc * share * (1 - share))
+        each = np.clip(share + np.where(rng.random((cells, 2, m)) < 0.5, -1, 1) * apart, 0, 1)
+    else:  # One in ten shows it always.
+        each = np.where(rng.random((cells, 2, m)) < 0.1, 1.0, share)
+    k, size = rng.binomial(n, each), [n] * m
+    evidence = np.array([[icc_evidence(side, size) for side in one] for one in k])
+    mixture, p = icc_mixture(evidence.reshape(-1, ICC_GRID.size)), []
+    for (first, second), own in zip(k, evidence.sum(axis=1), strict=True):
+        of = first, size, second, size
+        model = beta_binomial_test(*of, weights=icc_beliefs(own, mixture))
+        p.append(beyond_exact(cluster_permutation_test(*of), model, comb(2 * m, m))[0])
+    return np.array(p)
+
+
+@pytest.mark.parametrize(("m", "n", "icc", "kind"), [(5, 20, 0.3, "normal"), (10, 4, 0.1, "beta")])
+def test_sides_that_are_alike_keep_the_level(m, n, icc, kind) -> None:
+    p = null_p(np.random.default_rng(m), m, n, icc, 2_500, kind)
+    for alpha in (0.05, 0.01, 1e-3):
+        assert np.mean(p <= alpha) < alpha + 3 * np.sqrt(alpha / len(p)), alpha
+
+
+@pytest.mark.parametrize("kind", ["clumps", "odd"])
+def test_a_model_that_is_wrong_makes_no_family_of_nulls_false(kind) -> None:
+    p = null_p(np.random.default_rng(3), 5, 20, 0.9, 1_000, kind)
+    assert (benjamini_hochberg(p) > 0.05).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["normal", "beta", "clumps", "odd"])
+@pytest.mark.parametrize(
+    ("m", "n", "icc"), [(4, 20, 0.2), (5, 20, 0.3), (5, 20, 0.9), (7, 20, 0.9), (10, 4, 0.3), (10, 20, 0.3)]
+)
+def test_whole_families_of_nulls_keep_the_level(m, n, icc, kind) -> None:
+    found = 0
+    for seed in range(40):
+        p = np.concatenate(
+            [null_p(np.random.default_rng([m, n, seed, i]), m, n, icc, 360, kind) for i in range(8)]
+        )
+        found += bool((benjamini_hochberg(p) <= 0.05).any())
+    # Of 40 families with a chance of 0.05 six or more tell something once in a hundred times.
+    assert found <= 6
