@@ -103,6 +103,18 @@ def test_it_is_continued_and_measured_again(run: st.Run, tmp_path: Path) -> None
     [
         ("1.png,[1, 2],female,", r"people.csv:16: 'box' must be a box \[x0, y0, x1, y1\], found '\[1, 2\]'"),
         ('1.png,"[1, 2, 3, ""a""]",female,', r"people.csv:16: 'box' must be a box"),
+        ('1.png,"[NaN, 2, 3, 4]",female,', r"people.csv:16: 'box' must be a box"),
+        pytest.param(f'1.png,"[0, 0, {10**400}, 4]",female,', r":16: 'box' must be a box", id="far"),
+        pytest.param(f'1.png,"{"[" * 99999}",female,', r":16: 'box' must be a box", id="deep"),
+        (
+            '1.png,"[9, 2, 3, 4]",female,',
+            r":16: .* x0 below x1 and y0 below y1, found '\[9, 2, 3, 4\]'; write",
+        ),
+        ('1.png,"[1, 4, 3, 4]",female,', r"people.csv:16: .* write corners, not width and height"),
+        (
+            '1.png,"[0.1, 0, 0.5, 1]",female,',
+            r"people.csv:16: .* in pixels, found .*; multiply shares by width",
+        ),
         ("1.png,,female,", r"people.csv:16: a label of a region needs its box, found nothing in 'box'"),
         (',"[1, 2, 3, 4]",female,', r"people.csv:16: 'image' must name a picture, found nothing"),
         (

@@ -1,7 +1,6 @@
 """What annotators whose labels were made elsewhere share: a file, and the pictures that its rows mean."""
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from stereotrope.tables import LABELLED
 
 _BOX = "box"
 _CORNERS = "[x0, y0, x1, y1]"
+_FARTHEST = 10**6
+"""Pixels; no picture has a side as long."""
 
 
 class FileAnnotator(Annotator):
@@ -96,7 +97,7 @@ def box_column(found: RowFile, given: str | None) -> str:
 def box_of(row: Row, column: str) -> str | None:
     """The box of a row as labels have it; None where it is empty.
 
-    Raises MetadataError: It is no four numbers.
+    Raises MetadataError: It is no four numbers, is turned, or lies within one pixel.
     """
     value: Any = row.values.get(column)
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -105,12 +106,23 @@ def box_of(row: Row, column: str) -> str | None:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
     if (
         not isinstance(value, list)
         or len(value) != 4
-        or not all(type(number) in (int, float) and math.isfinite(number) for number in value)
+        or not all(type(number) in (int, float) and abs(number) <= _FARTHEST for number in value)
     ):
         raise row.error(f"{column!r} must be a box {_CORNERS}, found {shorten(written)}; correct it")
+    x0, y0, x1, y1 = value
+    if not (x0 < x1 and y0 < y1):
+        raise row.error(
+            f"{column!r} must be a box {_CORNERS} with x0 below x1 and y0 below y1, found "
+            f"{shorten(written)}; write corners, not width and height"
+        )
+    if x1 <= 1 and y1 <= 1:
+        raise row.error(
+            f"{column!r} must be a box {_CORNERS} in pixels, found {shorten(written)}, which lies within "
+            "one; multiply shares by width and height"
+        )
     return json.dumps([int(number) if number == int(number) else number for number in value])
