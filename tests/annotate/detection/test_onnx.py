@@ -132,6 +132,7 @@ def written(folder, outputs, size=(1, 3, 4, 6)):
 
 
 SCORES = [[[0.1, 0.9, 0.2], [0.7, 0.1, 0.8], [0.9, 0.1, 0.1]]]
+MIDDLES = [[[0.25, 0.25, 0.1, 0.1], [0.75, 0.75, 0.2, 0.2], [0.5, 0.5, 0.3, 0.3]]]
 BOXES = [[[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 1.0, 1.0], [0.1, 0.1, 0.2, 0.2]]]
 
 
@@ -166,6 +167,13 @@ def test_boxes_of_several_classes_are_read_in_either_order_of_outputs(tmp_path):
         ({"scores": SCORES, "boxes": np.multiply(BOXES, 640)}, (1, 3, 4, 6), "which are no shares"),
         ({"scores": np.multiply(SCORES, 9), "boxes": BOXES}, (1, 3, 4, 6), r"scores outside \[0, 1\]"),
         ({"scores": np.ones((1, 2, 3)), "boxes": BOXES}, (1, 3, 4, 6), "another kind"),
+        ({"scores": SCORES, "boxes": BOXES}, (1, 3, 99999, 99999), r"another kind; .* found input .*99999"),
+        (
+            {"scores": SCORES, "boxes": BOXES},
+            (1, 3, 0, 6),
+            r"another kind; .* found input input \[1, 3, 0, 6\]",
+        ),
+        ({"scores": SCORES, "boxes": MIDDLES}, (1, 3, 4, 6), "mostly end before they begin, as a middle"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_with_what_is_understood(tmp_path, outputs, size, match):

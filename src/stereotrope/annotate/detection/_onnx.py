@@ -19,6 +19,8 @@ _QUIET = 3
 """Errors only: files that older tools wrote have a warning for every weight."""
 _FARTHEST = 4.0
 """Shares of a side, farther than any box about something in the picture lies; pixels are hundreds."""
+_LARGEST = 2**26
+"""Pixels of an input; a file that asks for more is no detector, and would fill the memory."""
 _KINDS = (
     "understood is one input [1, 3, height, width] of fixed size, and two outputs: "
     "scores [1, n, 1 + classes], the first column the background, and boxes [1, n, 4], corners as shares of "
@@ -57,7 +59,9 @@ class OnnxDetector:
         """Name of the input, width and height."""
         inputs = self._session.get_inputs()
         match [(one.type, list(one.shape)) for one in inputs]:
-            case [("tensor(float)", [1 | str() | None, 3, int() as height, int() as width])]:
+            case [("tensor(float)", [1 | str() | None, 3, int() as height, int() as width])] if (
+                0 < height * width <= _LARGEST
+            ):
                 return str(inputs[0].name), (width, height)
         raise self._strange([f"input {_shape(one)}" for one in inputs])
 
@@ -105,6 +109,8 @@ class OnnxDetector:
             raise self._strange(["scores outside [0, 1], or boxes that are not finite"])
         if boxes.size and np.median(np.abs(boxes)) > _FARTHEST:
             raise self._strange([f"boxes up to {boxes.max():g}, which are no shares"])
+        if boxes.size and (boxes[:, 2:] < boxes[:, :2]).any(axis=1).mean() > 0.5:
+            raise self._strange(["boxes that mostly end before they begin, as a middle and a size would"])
         height, width = pixels.shape[:2]
         places, columns = np.divmod(np.arange(scores.size), scores.shape[1])
         names = [self._classes[column] for column in columns]
