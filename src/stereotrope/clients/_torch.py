@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pickle import UnpicklingError
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
 from transformers.utils import logging
 
-from stereotrope.errors import ModelUnusable
+from stereotrope.errors import ModelUnusable, StereotropeError
 
-UNREADABLE = (
-    *(OSError, ValueError, ImportError, LookupError, RuntimeError, SafetensorError, UnpicklingError),
-    *(AttributeError, TypeError, ArithmeticError, MemoryError, StrictDataclassError),
-)
-"""What a folder whose files are torn, of another shape or of another kind can raise."""
 NO_CODE = {"trust_remote_code": False}
 """Code that lies beside a model is never run, and nobody is asked whether it may."""
+_NEVER = {
+    "custom code": "it needs code of its own, which is never run; take a model that transformers knows",
+    "Weights only load": "its weights are a pickle with more than numbers, never opened; take safetensors",
+}
+"""What an error holds that advises to let a model run code → what is said instead."""
 
 
 def cause(error: BaseException) -> str:
@@ -29,17 +26,26 @@ def cause(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Turn what goes wrong while a model is loaded into one message, and keep bars off the terminal."""
-    shown = logging.is_progress_bar_enabled()
+    """Turn what goes wrong while a model is loaded into one message, and keep all else off the terminal."""
+    shown, told = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity(logging.CRITICAL)  # its tables of weights hold what the file calls them
     try:
         yield
-    except UNREADABLE as error:
+    except StereotropeError:
+        raise
+    # What a folder of torn or foreign files raises has no base of its own.
+    except Exception as error:
+        found = cause(error)
+        for held, said in _NEVER.items():
+            if held in found:
+                raise ModelUnusable(f"{what}: cannot be loaded: {said}") from None
         raise ModelUnusable(
-            f"{what}: cannot be loaded ({cause(error)}); check its name and the network, or "
+            f"{what}: cannot be loaded ({found}); check its name and the network, or "
             "give a folder that holds it"
         ) from error
     finally:
+        logging.set_verbosity(told)
         if shown:
             logging.enable_progress_bar()
 
@@ -49,7 +55,9 @@ def computing(what: str) -> Iterator[None]:
     """Turn what goes wrong inside a model into one message; ``what`` ends in what cannot be done."""
     try:
         yield
-    except UNREADABLE as error:
+    except StereotropeError:
+        raise
+    except Exception as error:
         found = cause(error)
         hint = "write a smaller `batch:`" if "memory" in found.lower() else "check the files of the model"
         raise ModelUnusable(f"{what} ({found}); {hint}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -147,7 +148,34 @@ def broken(vlm, tmp_path, how):
         (head,) = [name for name in kept if name.endswith("lm_head.weight")]
         kept[head] = np.full_like(kept[head], np.nan)
         save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    elif how == "a pickle":
+        (folder / "model.safetensors").unlink()
+        (folder / "pytorch_model.bin").write_bytes(pickle.dumps(_Runs(str(tmp_path / "ran")), protocol=2))
+    elif how == "a torn pickle":
+        (folder / "model.safetensors").unlink()
+        (folder / "pytorch_model.bin").write_bytes(b"")
+    elif how == "another shape":
+        from safetensors.numpy import load_file, save_file
+
+        kept = load_file(folder / "model.safetensors")
+        kept[max(kept)] = np.zeros((3, 3), np.float32)
+        kept["\x1b[31mred"] = np.zeros(3, np.float32)
+        save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    elif how == "a template that reaches out":
+        (folder / "chat_template.jinja").write_text("{{ ''.__class__.__mro__ }}")
+    elif how == "a template that refuses":
+        (folder / "chat_template.jinja").write_text("{{ raise_exception('no pictures') }}")
     return folder
+
+
+class _Runs:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return open, (self.file, "w")
 
 
 @pytest.mark.parametrize(
@@ -158,11 +186,20 @@ def broken(vlm, tmp_path, how):
         ("text only", "cannot be loaded"),
         ("without weights", "weights are missing"),
         ("not finite", "gives no finite numbers"),
+        ("a pickle", "weights are a pickle with more than numbers, never opened; take safetensors$"),
+        ("a torn pickle", r"cannot be loaded \("),
+        ("another shape", "cannot be loaded"),
+        ("a template that reaches out", r"cannot be asked \(access to attribute '__class__' .* is unsafe"),
+        ("a template that refuses", r"cannot be asked \(no pictures\); check the files of the model"),
     ],
 )
-def test_a_model_that_cannot_be_asked_is_told_before_pictures_are_looked_at(vlm, tmp_path, how, why):
+def test_a_model_that_cannot_be_asked_is_told_before_pictures_are_looked_at(vlm, tmp_path, how, why, capfd):
+    one = chooser(broken(vlm, tmp_path, how))
+    capfd.readouterr()
     with pytest.raises(ModelUnusable, match=why):
-        chooser(broken(vlm, tmp_path, how)).setup()
+        one.setup()
+    assert not (tmp_path / "ran").exists()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_answers_that_begin_with_one_token_are_refused(vlm):

@@ -157,7 +157,9 @@ def test_code_beside_a_model_is_never_run_and_nobody_is_asked(tmp_path, tiny_cli
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}
     (folder / "config.json").write_text(json.dumps(config))
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked"))
-    with pytest.raises(ModelUnusable, match=r"cannot be loaded .*custom code"):
+    with pytest.raises(
+        ModelUnusable, match=r"cannot be loaded: it needs code of its own, which is never run"
+    ):
         made(folder).setup()
     assert not mark.exists()
 
