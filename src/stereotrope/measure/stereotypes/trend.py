@@ -131,11 +131,10 @@ def stereotype_trend(
     scores = scores.filter(pl.col(over).is_not_null(), *(pl.col(name).is_null() for name in further))
     true = frame.filter(measure="true_share")
     known = None if covariate is None else _covariate(covariate, over, column)
-    rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
     for key, part in scores.group_by(["definition", *held], maintain_order=True):
         shared = dict(zip(("definition", *held), key, strict=True)) | {"source": "OASIS, section 4.2"}
-        levels = list(_levels(part, true, over, shared, rng, n_permutations))
+        levels = list(_levels(part, true, over, shared, seed, n_permutations))
         rows += levels
         if known is not None:
             rows += [_trend(levels, known, over, shared, kind, level) for kind in (_MEAN, _GREATEST)]
@@ -147,7 +146,7 @@ def _levels(
     true: pl.DataFrame,
     over: str,
     shared: dict[str, Any],
-    rng: np.random.Generator,
+    seed: int,
     draws: int,
 ) -> Iterator[dict[str, Any]]:
     """Mean and maximum of each concept."""
@@ -178,7 +177,7 @@ def _levels(
             yield from ({**one, "undefined": _NO_SCORE} for one in (mean, greatest))
             continue
         values = defined["value"].to_numpy()
-        of_mean, of_greatest = _floors(defined, rng, draws)
+        of_mean, of_greatest = _floors(defined, np.random.default_rng(seed), draws)
         yield mean | _above(float(values.mean()), of_mean)
         yield greatest | {"category": defined["attribute"][0]} | _above(float(values.max()), of_greatest)
 
