@@ -154,8 +154,8 @@ SUBJECTS = (
 """Columns of ``subjects``, in runs with annotators of regions or sets: a row an image of each."""
 
 EMBEDDINGS = (
-    Column("subject_kind", _S, "image | text (of a prompt)"),
-    Column("subject_id", _S, "image_id; of a text, prompt_id"),
+    Column("subject_kind", _S, "image | text (of a prompt) | sentence (that a measure or annotator reads)"),
+    Column("subject_id", _S, "image_id; of a text, prompt_id; of a sentence, the sentence itself"),
     Column("encoder", _S, "name of the encoder"),
     Column("vector", _V, "what the encoder gives, at unit length"),
 )

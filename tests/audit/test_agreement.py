@@ -137,7 +137,7 @@ def test_derived_labels_are_annotators_and_agree_with_nobody_by_default(study: P
     [
         (
             {"majority": ["anna", "bne"], "attributes": ["gender"], "name": "p"},
-            "annotator 'p': reads the labels of 'bne', which is no annotator; did you mean 'ben'",
+            "annotator 'p': reads 'bne', which is no annotator; did you mean 'ben'",
         ),
         (
             {"majority": ["anna", "p"], "attributes": ["gender"], "name": "p"},

@@ -184,7 +184,7 @@ def test_create_makes_it_from_a_name_and_from_options(tmp_path: Path) -> None:
     ("spec", "message"),
     [
         ("calibratd", r"generator 'calibratd' is unknown; did you mean 'calibrated'\?"),
-        ({"name": "x"}, r"generator 'name' is unknown; known are calibrated, folder"),
+        ({"name": "x"}, r"generator 'name' is unknown; known are calibrated, diffusers, folder"),
         (
             {"calibrated": None, "sise": 3},
             r"generator calibrated: unknown key 'sise'; did you mean 'size'\?",

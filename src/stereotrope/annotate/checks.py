@@ -18,7 +18,7 @@ from stereotrope.plugins import require_facts, require_result
 from stereotrope.tables import EMBEDDINGS, LABELS, QUALITY_ATTRIBUTES, polars_types
 
 _GIVES: dict[str, Any] = {"process": Iterable, "sets": Sequence, "key_of": str, "payload": Mapping}
-_GIVES |= dict.fromkeys(("derive", "revise", "embed"), pl.DataFrame)
+_GIVES |= dict.fromkeys(("derive", "derive_vectors", "revise", "embed"), pl.DataFrame)
 _GIVES |= {"expect": Expectation | None, "mean_cost": float | int | None, "within": Annotator | None}
 
 
@@ -40,6 +40,8 @@ def checked(one: Annotator, method: str, given: tuple[Any, ...], result: Any) ->
             return [each if isinstance(each, Exception) else _labels(one, at, each) for at, each in pairs]
         case "derive":
             _require_derived(one, given[0], given[1], result)
+        case "derive_vectors":
+            _require_derived(one, given[0], pl.DataFrame(schema=polars_types(LABELS)), result)
         case "revise":
             _require_revised(one, given[0], result)
         case "embed":
@@ -61,7 +63,7 @@ def _require_annotator(one: Annotator) -> None:
             f"subject must be one of {', '.join(get_args(SubjectKind))}, and attributes a mapping; found "
             f"{one.subject!r:.40} and {one.attributes!r:.80}"
         )
-    lists = (one.needs, one.gives, one.reads, one.several, [*one.attributes])
+    lists = (one.needs, one.gives, one.reads, one.several, [*one.wants], [*one.attributes])
     for texts in (*lists, *filter(None, one.attributes.values())):
         if not isinstance(texts, tuple | list) or not all(isinstance(text, str) for text in texts):
             raise TypeError(

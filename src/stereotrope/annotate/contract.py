@@ -15,6 +15,7 @@ from stereotrope.annotate.part import CountedPart
 from stereotrope.annotate.picture import Subject, SubjectKind
 from stereotrope.annotate.taxonomy import Scope, Taxonomy
 from stereotrope.clients import Account, Endpoint, Expectation
+from stereotrope.errors import UsageError
 from stereotrope.inputs.lookup import Design
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -39,6 +40,8 @@ class Annotator:
         needs.
     reads: Names of the annotators whose labels its own repeat in other words. It comes after them, and agrees
         with them by what it is.
+    wants: Sentences of which it needs vectors, by those that it ``reads``.
+    sentences: Sentences that others want its vectors of, where it gives ``embeddings``.
     several: Attributes of which a subject may have several labels, a region each: shares do not count these.
     remedies: Need → what to add to an audit where nobody gives it.
     process, process_batch: ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once,
@@ -47,7 +50,8 @@ class Annotator:
     derive: ``derive(images, labels)`` → a frame of :data:`stereotrope.tables.LABELS`, made anew whenever a
         run is measured; ``images`` has the factors and the ``text`` of the prompts too. None where nothing
         follows without looking.
-    derive_part: The same of a part of a study that is counted: a frame of
+    derive_vectors: ``derive_vectors(images, embeddings)`` → the same from the vectors by those that it reads.
+    derive_part: What follows in a part of a study that is counted: a frame of
         :data:`stereotrope.annotate.part.SAID`. None where it cannot be counted.
     size: Pictures in a set.
     stage: Name of its outcomes in the ledger.
@@ -64,11 +68,14 @@ class Annotator:
     needs: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    wants: Sequence[str] = ()
+    sentences: Sequence[str] = ()
     several: tuple[str, ...] = ()
     remedies: Mapping[str, str] = {}
     process: Callable[..., Any] | None = None
     process_batch: Callable[..., Any] | None = None
     derive: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
+    derive_vectors: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
     derive_part: Callable[[CountedPart], pl.DataFrame] | None = None
     batch: int = 1
     size: int = 4
@@ -204,6 +211,16 @@ class Annotator:
     ) -> pl.DataFrame:
         """Return the vectors of a run where it gives ``embeddings``; ``outcomes`` of the ledger by key."""
         raise NotImplementedError
+
+    def also_encode(self, sentences: Sequence[str]) -> None:
+        """Take sentences that others want its vectors of.
+
+        Raises UsageError: It has no vectors of them.
+        """
+        raise UsageError(
+            f"{self.name!r} has no vectors of sentences; name an encoder of pictures and texts, for example "
+            "{encoder: clip:openai/clip-vit-base-patch32}"
+        )
 
     def leave_out(self, columns: Collection[str], generator: str | None) -> None:
         """Take columns of its file that say what a picture was asked for as no labels.

@@ -22,7 +22,7 @@ from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.preparing import make_files
-from stereotrope.audit.subjects import Subjects, embeddings_table, remember
+from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
 from stereotrope.further_tables import TableSources
@@ -266,7 +266,7 @@ def _measure(
 ) -> None:
     subjects = Subjects(plan, images, before)
     said = subjects.labels(into.ledger)
-    embeddings = embeddings_table(plan, images, into.ledger)
+    embeddings = subjects.embeddings(into.ledger)
     kept: dict[str, Any] = {}
     if before is not None:
         refuse_lost(plan, before, said, embeddings)

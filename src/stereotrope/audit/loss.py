@@ -51,17 +51,27 @@ def refuse_lost(plan: Plan, run: Run, labels: pl.DataFrame, embeddings: pl.DataF
     _refuse_lost(run, "labels", looking, labels, ["annotator", "subject_id"], there, "looks")
     encoding = [annotator.name for annotator in plan.annotators if annotator.process is not None]
     keys, there = ["encoder", "subject_kind", "subject_id"], "vectors that the embeddings have"
-    _refuse_lost(run, "embeddings", encoding, embeddings, keys, there, "encodes")
+    wanted = {sentence for annotator in plan.annotators for sentence in annotator.sentences}
+    left = (pl.col("subject_kind") == "sentence") & ~pl.col("subject_id").is_in(wanted)
+    _refuse_lost(run, "embeddings", encoding, embeddings, keys, there, "encodes", left)
 
 
 def _refuse_lost(
-    run: Run, table: str, names: Sequence[str], now: pl.DataFrame, keys: list[str], what: str, again: str
+    run: Run,
+    table: str,
+    names: Sequence[str],
+    now: pl.DataFrame,
+    keys: list[str],
+    what: str,
+    again: str,
+    unwanted: pl.Expr | None = None,
 ) -> None:
     try:
         before: pl.DataFrame = getattr(run, table)
     except RunError:  # a torn table is made anew
         return
-    stored = before.filter(pl.col(keys[0]).is_in(names)).select(keys).unique()
+    of_names = pl.col(keys[0]).is_in(names)
+    stored = before.filter(of_names if unwanted is None else of_names & ~unwanted).select(keys).unique()
     lost = stored.join(now.select(keys).unique(), on=keys, how="anti")
     if lost.height:
         raise RunDamaged(

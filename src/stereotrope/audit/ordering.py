@@ -35,6 +35,22 @@ def _given_to(annotator: Annotator, others: Sequence[Annotator]) -> set[str]:
     return {name for one in others if one is not annotator for name in (*one.attributes, *one.gives)}
 
 
+def tell_sentences(annotators: Sequence[Annotator], source: Source) -> None:
+    """Tell encoders of which sentences others want vectors.
+
+    Raises AuditFileError: One that is named has none.
+    """
+    for index, annotator in enumerate(annotators):
+        for one in annotators:
+            if annotator.wants and one.name in annotator.reads:
+                try:
+                    one.also_encode(annotator.wants)
+                except UsageError as error:
+                    raise source.error(
+                        f"annotator {annotator.name!r}: {error}", "annotators", index
+                    ) from None
+
+
 def require_needs(annotators: Sequence[Annotator], source: Source) -> None:
     """Refuse an annotator that needs what none gives or says, and those that wait for one another."""
     parts = [one for each in annotators for one in (each, *each.parts)]
@@ -50,8 +66,7 @@ def require_needs(annotators: Sequence[Annotator], source: Source) -> None:
         if lacking := [name for name in annotator.reads if name not in names]:
             hint = did_you_mean(lacking[0], names, otherwise=f"there is: {', '.join(names)}")
             raise source.error(
-                f"annotator {annotator.name!r}: reads the labels of {lacking[0]!r}, which is no annotator; "
-                f"{hint}",
+                f"annotator {annotator.name!r}: reads {lacking[0]!r}, which is no annotator; {hint}",
                 *("annotators", index),
             )
         try:

@@ -23,7 +23,7 @@ from stereotrope.audit.designing import (
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
-from stereotrope.audit.ordering import require_needs
+from stereotrope.audit.ordering import require_needs, tell_sentences
 from stereotrope.clients import Account
 from stereotrope.errors import RunError, UsageError
 from stereotrope.inputs.options import shorten
@@ -175,6 +175,7 @@ def make_plan(
     if stored is None:
         require_needs(annotators, source)
         _require_texts(annotators, prompts, source)
+    tell_sentences(annotators, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:

@@ -72,10 +72,11 @@ class Subjects:
             .to_dicts()
         }
         self._made: dict[tuple[str, str, Scope], Annotator | None] = {}
+        self._vectors: dict[str, pl.DataFrame] = {}
 
     def levels(self, generator: str, prompt_id: str) -> dict[str, str]:
         """Part of the design that a picture belongs to."""
-        thing = self._levels[prompt_id].get("object")
+        thing = self._levels.get(prompt_id, {}).get("object")
         return {"generator": generator, **({"object": thing} if thing is not None else {})}
 
     def looks(self, annotator: Annotator, labels: pl.DataFrame | None = None) -> list[Look]:
@@ -135,6 +136,8 @@ class Subjects:
                 texts = self.plan.prompts.select("prompt_id", "text").drop_nulls()
                 for prompt_id, text in texts.unique("text", maintain_order=True).iter_rows():
                     yield Subject("text", prompt_id, text=text), ("", prompt_id)
+                for sentence in annotator.sentences:
+                    yield Subject("text", sentence, text=sentence), ("", sentence)
 
     def _seen(self, annotator: Annotator, subject: Subject) -> tuple[Subject, tuple[str, str]]:
         """A picture or region as it is shown, with its generator and prompt."""
@@ -215,8 +218,24 @@ class Subjects:
                 known = pl.concat([known, said[one.name]])
             if one.derive is not None:
                 derived.append(one.derive(told, known))
+            if one.derive_vectors is not None:
+                derived.append(one.derive_vectors(told, self.embeddings(ledger, one.reads)))
         looked = [said[one.name] for one in self.plan.annotators if one.name in said]
         return pl.concat([empty, *looked, *derived], how="diagonal")
+
+    def embeddings(self, ledger: Ledger, by: Collection[str] | None = None) -> pl.DataFrame:
+        """Vectors of pictures, prompts' texts and sentences, by encoder, in the order of the tables.
+
+        ``by`` takes these encoders alone. What an encoder gives is made once.
+        """
+        parts = [pl.DataFrame(schema=polars_types(EMBEDDINGS))]
+        for one in self.plan.annotators:
+            if EMBEDDED in one.gives and (by is None or one.name in by):
+                if one.name not in self._vectors:
+                    outcomes = ledger.get_all(one.stage) if one.process is not None else {}
+                    self._vectors[one.name] = one.embed(self.images, self.plan.prompts, outcomes)
+                parts.append(self._vectors[one.name])
+        return pl.concat(parts)
 
     def counted(self, labels: pl.DataFrame) -> pl.DataFrame:
         """Return labels as the annotators that they are of have them count."""
@@ -342,16 +361,6 @@ def _said(
             for label in outcome["labels"]
             if label["attribute"] in look.annotator.attributes
         )
-
-
-def embeddings_table(plan: Plan, images: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
-    """Vectors of pictures and prompts' texts, by encoder, in the order of the tables."""
-    parts = [pl.DataFrame(schema=polars_types(EMBEDDINGS))]
-    for one in plan.annotators:
-        if EMBEDDED in one.gives:
-            outcomes = ledger.get_all(one.stage) if one.process is not None else {}
-            parts.append(one.embed(images, plan.prompts, outcomes))
-    return pl.concat(parts)
 
 
 def file_of(folder: Path, annotator: Annotator) -> Path | None:

@@ -1,9 +1,10 @@
-"""Vectors of pictures and of prompts' texts: made elsewhere and read from a file, or made by an encoder.
+"""Vectors of pictures and texts: made elsewhere, or by an encoder; and labels from them.
 
-They are no labels: what an encoder gives stands in the table ``embeddings``, a file an encoder.
+What an encoder gives stands in the table ``embeddings``, a file an encoder, and everybody reads it there.
 """
 
 from stereotrope.annotate.embeddings.encoder import Encoder
 from stereotrope.annotate.embeddings.given import GivenEmbeddings
+from stereotrope.annotate.embeddings.zero_shot import SentencePair, ZeroShot, read_candidates
 
-__all__ = ["Encoder", "GivenEmbeddings"]
+__all__ = ["Encoder", "GivenEmbeddings", "SentencePair", "ZeroShot", "read_candidates"]

@@ -17,7 +17,7 @@ from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import DECODING_THREADS, Picture, Subject, picture_parts
 from stereotrope.annotate.registry import annotator
 from stereotrope.clients.local import LOCAL_PACKAGES, model_identity, model_place, require_local
-from stereotrope.errors import PictureError, did_you_mean
+from stereotrope.errors import PictureError, UsageError, did_you_mean
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
 from stereotrope.inputs.serving import Device
@@ -80,6 +80,7 @@ class Encoder(Annotator):
         self.batch, self.device, self.revision = batch, device, revision
         self.attributes: Attributes = {}
         self.notes: list[str] = []
+        self.sentences: list[str] = []
         self.reads_texts = kind not in PICTURES_ONLY
         self.parts = (_Texts(self),) if self.reads_texts else ()
         self._guard = threading.Lock()
@@ -98,6 +99,17 @@ class Encoder(Annotator):
         """Take the fingerprint that a run stored of a model whose folder is not here any more."""
         if isinstance(self.model, Path) and not (self.model / "config.json").is_file():
             self.__dict__["fingerprint"] = fingerprint
+
+    def also_encode(self, sentences: Sequence[str]) -> None:
+        """Take sentences that others want vectors of.
+
+        Raises UsageError: The model reads no texts.
+        """
+        if not self.reads_texts:
+            raise UsageError(
+                f"{self._what}: has no vectors of sentences; name a CLIP or SigLIP model for them"
+            )
+        self.sentences = list(dict.fromkeys([*self.sentences, *sentences]))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -160,13 +172,14 @@ class Encoder(Annotator):
     def embed(
         self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
     ) -> pl.DataFrame:
-        """Return the vectors of pictures and prompts in the order of the tables; note what has none."""
+        """Return the vectors of pictures, prompts and sentences in this order; note what has none."""
         usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256")
-        seen = [Subject("image", row["image_id"], (row,)) for row in usable.to_dicts()]
+        seen = [("image", Subject("image", row["image_id"], (row,))) for row in usable.to_dicts()]
         if self.reads_texts:
             texts = prompts.select("prompt_id", "text").drop_nulls().iter_rows()
-            seen += [Subject("text", one, text=text) for one, text in texts]
-        asked = [(subject.kind, subject.id, outcomes.get(self.key_of(subject))) for subject in seen]
+            seen += [("text", Subject("text", one, text=text)) for one, text in texts]
+        seen += [("sentence", Subject("text", one, text=one)) for one in self.sentences]
+        asked = [(kind, subject.id, outcomes.get(self.key_of(subject))) for kind, subject in seen]
         self.notes = list(self._notes(prompts, asked))
         known = [(kind, one, found["vector"]) for kind, one, found in asked if found and "vector" in found]
         return embeddings_rows(self.name, [(kind, one, unpack(vector)) for kind, one, vector in known])
@@ -174,17 +187,17 @@ class Encoder(Annotator):
     def _notes(
         self, prompts: pl.DataFrame, asked: Sequence[tuple[str, str, Mapping[str, Any] | None]]
     ) -> Iterator[str]:
-        for kind, many in (("image", "pictures"), ("text", "prompts")):
+        for kind, many in (("image", "pictures"), ("text", "prompts"), ("sentence", "sentences")):
             outcomes = [found for of, _, found in asked if of == kind]
             reasons = Counter(found["reason"] for found in outcomes if found and "reason" in found)
             for reason, n in reasons.items():
                 yield f"{self.name}: {n:,} of {len(outcomes):,} {many} have no vector ({reason})"
-        texts = [found for of, _, found in asked if of == "text" and found]
-        if cut := [found for found in texts if found["tokens"] > found["most"]]:
-            yield (
-                f"{self.name}: {len(cut):,} of {len(texts):,} prompts are longer than the {cut[0]['most']} "
-                "tokens that the encoder reads; what comes after is not compared"
-            )
+            texts = [found for found in outcomes if found and "tokens" in found]
+            if cut := [found for found in texts if found["tokens"] > found["most"]]:
+                yield (
+                    f"{self.name}: {len(cut):,} of {len(texts):,} {many} are longer than the "
+                    f"{cut[0]['most']} tokens that the encoder reads; what comes after is not compared"
+                )
         if self.reads_texts and (without := prompts["text"].null_count()):
             yield f"{self.name}: {without:,} of {prompts.height:,} prompts have no text to encode"
 
@@ -214,6 +227,10 @@ class _Texts(Annotator):
     @property
     def fingerprint(self) -> str:
         return self._encoder.fingerprint
+
+    @property
+    def sentences(self) -> Sequence[str]:  # type: ignore[override]
+        return self._encoder.sentences
 
     def setup(self) -> None:
         self._encoder.setup()

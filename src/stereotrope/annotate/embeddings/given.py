@@ -1,7 +1,7 @@
 """Vectors made elsewhere as an annotator: a Parquet, JSON Lines or CSV file; what is odd about it is said."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from stereotrope.annotate.embeddings.vectors import embeddings_rows
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.registry import annotator
-from stereotrope.errors import MetadataError
+from stereotrope.errors import MetadataError, UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import HASH, IMAGE_COLUMNS
 from stereotrope.inputs.options import File, Name, Options, Text
@@ -67,6 +67,7 @@ class GivenEmbeddings(FileAnnotator):
     ) -> None:
         super().__init__(file, name=name, folder=folder)
         self.attributes: Attributes = {}
+        self.sentences: list[str] = []
         suffix = self.path.suffix.lower()
         if suffix in _OTHERS:
             raise MetadataError(
@@ -116,6 +117,19 @@ class GivenEmbeddings(FileAnnotator):
         for why, lines in odd.items():
             self.note_rows(lines, f"{why} left out")
 
+    def also_encode(self, sentences: Sequence[str]) -> None:
+        """Take sentences that others want vectors of.
+
+        Raises UsageError: The file has none of one.
+        """
+        known = {called for _, called, _ in self._texts}
+        if lacking := [one for one in sentences if one.strip() not in known]:
+            raise UsageError(
+                f"{self.file}: {len(lacking)} of {len(sentences)} sentences have no vector ({lacking[0]!r} …)"
+                "; add a row for each, with the sentence in the column text"
+            )
+        self.sentences = list(dict.fromkeys([*self.sentences, *sentences]))
+
     def embed(
         self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
     ) -> pl.DataFrame:
@@ -127,6 +141,8 @@ class GivenEmbeddings(FileAnnotator):
         texts = self._of_prompts(prompts)
         rows = [("image", one, self._pictures[at][2]) for one, at in seen.items()]
         rows += [("text", one, texts[one]) for one in prompts["prompt_id"] if one in texts]
+        first = {called: vector for _, called, vector in reversed(self._texts)}
+        rows += [("sentence", one, first[one.strip()]) for one in self.sentences]
         return embeddings_rows(self.name, rows)
 
     def _of_prompts(self, prompts: pl.DataFrame) -> dict[str, Vector]:
@@ -134,10 +150,11 @@ class GivenEmbeddings(FileAnnotator):
         for one, text in prompts.select("prompt_id", "text").drop_nulls("text").iter_rows():
             by_name.setdefault(text.strip(), []).append(one)
         found: dict[str, Vector] = {}
+        wanted = {one.strip() for one in self.sentences}
         strays, again = [], []
         for place, called, vector in self._texts:
             ids = by_name.get(called, [])
-            strays += [place] * (not ids)
+            strays += [place] * (not ids and called not in wanted)
             again += [place] * any(one in found for one in ids)
             for one in ids:
                 found.setdefault(one, vector)
