@@ -124,6 +124,24 @@ def test_an_instruction_and_its_baseline_stand_side_by_side_in_the_female_ratio(
     assert lines[3].split() == ["ceo", "0.20", "[0.21,", "0.38]", "0.40", "[0.21,", "0.38]", "10", "10"]
 
 
+def test_ratios_of_all_wordings_and_of_each_are_rows_and_no_column_is_called_none():
+    rows = [
+        estimate("female_ratio", scenario=s, variation=v, floor=None, n=10, category="female")
+        for s in ("cook", "drive")
+        for v in (None, "someone")
+    ]
+    text = printed(table("female_ratio", rows))
+    assert "None" not in text
+    assert len([line for line in text.splitlines() if line.startswith(("cook", "drive"))]) == 4
+
+
+def test_what_a_section_shows_whole_is_not_printed_again():
+    told = {"title": "Ratios", "columns": ["n"], "rows": [["4"]], "replaces": ["bds"]}
+    text = printed(table("bds", bds()), leading=[told])
+    assert "Ratios" in text
+    assert "A title" not in text
+
+
 def test_refusals_are_shown_only_where_something_was_refused():
     none = [estimate("refusal_rate", group=g, value=0.0) for g in ("men", "women")]
     assert "efus" not in printed(table("refusal_rate", none, "Refusals"), table("bds", bds()))

@@ -167,7 +167,8 @@ def test_a_run_without_estimates_or_findings_has_a_page(objects_run: Any, tmp_pa
     run = replace(objects_run, estimates=objects_run.estimates.clear(), findings=objects_run.findings.clear())
     page = Reader(report.write(run, out=tmp_path, figures=False).read_text(encoding="utf-8"))
     assert (
-        "Nothing was compared that a test could support, and no pattern of this run stands out" in page.text
+        "Nothing was compared that a list of findings could rest on, and no pattern of this run stands out"
+        in page.text
     )
 
 

@@ -45,6 +45,8 @@ def print_scores(
         shown |= set(table["replaces"])
     for scores in (*events, *(one for one in found.values() if one not in events)):
         beneath = [one for one in found.values() if one.beneath == scores.measure]
+        if scores.measure in shown:
+            continue
         if scores.titles and _FORMS.get(scores.form, _table)(scores, beneath, out):
             shown |= {scores.measure, *(one.measure for one in beneath if scores.form == "ranking")}
     rest = [t for t in tables if t["subset"] or t["difference"] or t["measure"] not in shown]
@@ -241,7 +243,8 @@ def _beside(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
     for title, rows in scores.by_definition():
         *scope, last = _scope(rows) or [""]
         levels = list(dict.fromkeys(str(r.get(last)) for r in rows)) if last else []
-        if not scope or not 2 <= len(levels) <= _MOST_LEVELS_BESIDE:
+        nested = any(r.get(last) is None for r in rows)
+        if not scope or nested or not 2 <= len(levels) <= _MOST_LEVELS_BESIDE:
             _print_table(title, rows, out, strength=scores.strength)
             continue
         cells: dict[tuple[str, ...], dict[str, _Row]] = {}

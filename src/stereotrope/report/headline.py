@@ -18,6 +18,8 @@ from stereotrope.run import Run, changes_told
 from stereotrope.tables import ABSENT, CAPTION, LABELLED, MARKS, N_SUBJECTS, number_in
 
 _MOST_NOTES = 5
+_MOST_LEVELS, _FEW_LEVELS, _MOST_SIGNS = 12, 6, 300
+"""Levels of a factor that are named; of more, or of longer ones, the first few."""
 _LABEL_STATES = ("unclear", "refused", "invalid")
 
 
@@ -87,7 +89,11 @@ def asked(material: Material) -> list[dict[str, Any]]:
     told = [("Models" if len(models) != 1 else "Model", listing(models), False)]
     for factor in material.shown:
         levels = [ellipsis(visible(v), 80) for v in material.level_order[factor]]
-        told.append((words(factor).capitalize(), listing(levels, most=12), False))
+        few = len(levels) > _MOST_LEVELS or sum(map(len, levels)) > _MOST_SIGNS
+        of = f"{thousands(len(levels))}: " if few and len(levels) > _FEW_LEVELS else ""
+        told.append(
+            (words(factor).capitalize(), of + listing(levels, most=_FEW_LEVELS if few else 12), False)
+        )
     texts = material.prompts["text"].drop_nulls().unique(maintain_order=True)[:2]
     if len(texts):
         told.append(("For example" if len(texts) > 1 else "Prompt", texts[-1], True))

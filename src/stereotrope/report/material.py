@@ -292,6 +292,11 @@ class Material:
                 lists.append(replace(told, rows=first.to_dicts(), n_more=mine.height - first.height))
         return lists
 
+    @property
+    def without_findings(self) -> bool:
+        """Whether nothing was tested for a list of findings, and nothing else stood out."""
+        return not self.tested and not self.first_findings
+
     @cached_property
     def blank(self) -> frozenset[str]:
         """Images that are blank, which no score counts."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.contract import Block, add_section
+from stereotrope.report.contract import SCORES, Block, add_section, sections_in_order
 from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.exhibits import Exhibits, exhibited
 from stereotrope.report.material import Material, image_ids, words
@@ -15,6 +15,8 @@ from stereotrope.tables import ABSENT, QUALITY_ATTRIBUTES
 
 _CASES, _OPEN_CASES = 8, 4
 _OF_A_FINDING = 4
+_MOST_INSTEAD = 6
+"""Sentences of a section that stand in place of findings."""
 _KINDS = {"deterministic": "One value only", "dominance_shift": "Another dominant value"}
 _SHOWN = {
     "region": ("image_id", 6, "picture with its regions", "pictures with their regions"),
@@ -45,7 +47,15 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
         }
         for one in material.first_findings
     ]
-    return [Block("findings", {"tested": material.tested, "looks": material.looks, "lists": lists})]
+    told = {"tested": material.tested, "looks": material.looks, "lists": lists}
+    return [Block("findings", {**told, "instead": list(_instead(material))})]
+
+
+def _instead(material: Material) -> Iterator[dict[str, Any]]:
+    """Where there are no findings, what sections before the scores say first."""
+    for section in sections_in_order(material.info) if material.without_findings else ():
+        if section.headline and section.place < SCORES and (said := section.headline(material)[0]):
+            yield {"id": section.id, "title": section.title, "said": said[:_MOST_INSTEAD]}
 
 
 def _otherwise(material: Material, finding: str) -> Table | None:

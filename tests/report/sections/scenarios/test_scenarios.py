@@ -115,12 +115,14 @@ def test_a_sentence_a_model_adds_up_its_groups(run: FakeRun) -> None:
 def test_a_single_group_is_told_with_its_interval(tmp_path: Path) -> None:
     run = make_scenarios(tmp_path, models=["m"], groups=["activities"])
     (line,) = report.headline(run)["sections"][0]["sentences"]
-    assert re.search(r"labelled female \(0\.\d\d \[0\.\d\d, 0\.\d\d\], 2 for certain\)", line)
+    assert re.search(r"labelled female \(share 0\.\d\d \[0\.\d\d, 0\.\d\d\], 2 for certain\)", line)
 
 
 def test_the_headline_has_a_row_a_model_and_group_with_intervals(run: FakeRun) -> None:
     told = next(s for s in report.headline(run)["sections"] if s["id"] == "scenarios")
-    (table,) = told["tables"]
+    table, ends = told["tables"]
+    assert ends["columns"] == ["model", "scenario", "ratio [interval]", "n"]
+    assert len(ends["rows"]) == 3 * 4
     assert len(table["rows"]) == 6
     assert table["columns"][:2] == ["model", "group"]
     assert all("[" in text for text in table["rows"][0][2:4])
@@ -361,6 +363,14 @@ def test_pictures_that_do_not_count_are_told_by_reason(tmp_path: Path) -> None:
         "scenarios",
         "not drawn",
     ]
+
+
+def test_where_nothing_was_compared_the_first_screen_says_what_was_measured(run: FakeRun, page: str) -> None:
+    first = page.partition('<section id="findings"')[2].partition("</section>")[0]
+    (ratios,) = Ratios.of(Material(run))
+    assert '<a href="#scenarios">Whom the models draw' in first
+    assert all(line.partition(" (")[0] in first for line in sentences(ratios))
+    assert "model-a: of 18" not in section(page)
 
 
 def test_no_measure_over_scenarios_no_section(tmp_path: Path) -> None:

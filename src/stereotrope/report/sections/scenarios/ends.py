@@ -27,7 +27,9 @@ _LISTED = 10
 _MOST_LINES = 10
 _MOST_NAMED, _AROUND = 48, 4
 """Scenarios up to which all stand in the first figure by name, each group counting for some more."""
-_MOST_DOTS = 40
+_MOST_DOTS = 56
+_OF_A_DOT = 0.8
+"""Height of one of several dots, as a part of a row."""
 _SIGNS = 26
 _HALF = 0.5
 _SELECTED = (
@@ -105,7 +107,8 @@ def _dots_panel(ratios: Ratios, rows: pl.DataFrame, group: str, names: Sequence[
         series = row["_line"] if several else None
         drawn.append(dot_of(row, short[str(row[ratios.over])], said, bare, series=series))
     spec = dots(drawn, unit=ratios.prose.unit, series=ratios.lines, wrapped=_SIGNS, ticks=(0, 0.5, 1))
-    return [Panel(headed(group, begin), spec, panel_words("Scenarios", group, drawn), len(drawn))]
+    lines = max(len(names), round(_OF_A_DOT * len(drawn)))
+    return [Panel(headed(group, begin), spec, panel_words("Scenarios", group, drawn), lines)]
 
 
 def ranked(rows: pl.DataFrame, over: str, lines: int) -> list[str]:
@@ -113,6 +116,11 @@ def ranked(rows: pl.DataFrame, over: str, lines: int) -> list[str]:
     of = rows.group_by(over).agg(pl.col("value").mean(), lines=pl.col("_line").n_unique())
     kept = of.filter(pl.col("lines") == lines).sort("value", over, descending=[True, False])
     return [str(name) for name in kept[over]]
+
+
+def by_ratio(rows: pl.DataFrame, over: str) -> pl.DataFrame:
+    """The highest ratio first; of equal ones that whose interval ends farther up."""
+    return rows.sort("value", "low", "high", over, descending=[True, True, True, False])
 
 
 def both_ends(names: Sequence[str], most: int) -> list[str]:
@@ -194,7 +202,7 @@ def _table(ratios: Ratios, rows: pl.DataFrame, title: str) -> Any:
 def _of_each(ratios: Ratios, every: pl.DataFrame) -> Figure:
     """Each line's scenarios with the highest and the lowest ratios."""
     over = ratios.over
-    every = every.sort("value", "low", "high", over, descending=[True, True, True, False])
+    every = by_ratio(every, over)
     panels = []
     for line in ratios.lines:
         mine = every.filter(_line=line)

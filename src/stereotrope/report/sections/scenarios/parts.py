@@ -12,9 +12,9 @@ from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import listing
-from stereotrope.report.sections.scenarios.ends import is_small, named_figure
+from stereotrope.report.sections.scenarios.ends import by_ratio, is_small, named_figure
 from stereotrope.report.sections.scenarios.further import further_lines, whole_line
-from stereotrope.report.sections.scenarios.ratios import MEAN, Ratios, ScenarioLine
+from stereotrope.report.sections.scenarios.ratios import MEAN, Ratios, ScenarioLine, shortened
 from stereotrope.report.sections.scenarios.shares import SHARE, share_lines
 from stereotrope.report.sections.scenarios.spread import (
     DOMINATED,
@@ -29,6 +29,7 @@ from stereotrope.report.sections.scenarios.spread import (
 _TITLE = "Whom the models draw when the prompt does not say"
 _SPREAD = "How the ratios of the scenarios are spread"
 _MOST_SENTENCES = 6
+_MOST_ENDS = 12
 
 
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
@@ -44,6 +45,8 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
         more = [f"The table below has {count(left, 'more model', 'more models')}."] if left > 0 else []
         answer, spread = _answer(ratios)
         said = Block("text", [*told[:_MOST_SENTENCES], *more])
+        if material.without_findings:
+            said = Block("text", more)
         # Of a small study the figure says it all.
         blocks += [answer, said] if spread else [said, answer]
         mine = [*spread, *mine]
@@ -99,7 +102,37 @@ def _headline(material: Material) -> tuple[Sequence[str], Sequence[Mapping[str, 
     """For the first screen: a sentence a model, and a table with intervals."""
     every = Ratios.of(material)
     told = [sentence for ratios in every for sentence in sentences(ratios)]
-    return told, [table for ratios in every if (table := _table(ratios))]
+    return told, [table for ratios in every for table in (_table(ratios), _ends(ratios)) if table]
+
+
+def _ends(ratios: Ratios) -> dict[str, Any]:
+    """The highest and the lowest ratios of each line, as few as a screen takes."""
+    rows, estimates = [], []
+    each = max(1, _MOST_ENDS // (2 * len(ratios.lines)))
+    for line in ratios.lines:
+        shown = [cell.shown for cell in ratios.cells if cell.line == line and cell.shown.height]
+        if shown:
+            found = by_ratio(pl.concat(shown), ratios.over).to_dicts()
+            ends = found if len(found) <= 2 * each else [*found[:each], *found[-each:]]
+            estimates += [{k: v for k, v in row.items() if v is not None} for row in ends]
+            rows += [
+                [line, str(row[ratios.over]), estimate_text(ratios.material, row), thousands(row["n"])]
+                for row in ends
+            ]
+    if not rows:
+        return {}
+    begin, short = shortened([row[1] for row in rows])
+    kept = [0, 1, 2, 3] if len(ratios.lines) > 1 else [1, 2, 3]
+    named = f" ({begin} …)" if begin else ""
+    heads = ["model", f"scenario{named}", "ratio [interval]", "n"]
+    return {
+        "what": "ends",
+        "title": f"Scenarios with the highest and the lowest ratios{ratios.named}",
+        "columns": [heads[i] for i in kept],
+        "rows": [[[row[0], short[row[1]], *row[2:]][i] for i in kept] for row in rows],
+        "estimates": estimates,
+        "replaces": [ratios.measure],
+    }
 
 
 def _table(ratios: Ratios) -> dict[str, Any]:
@@ -130,7 +163,7 @@ def _table(ratios: Ratios) -> dict[str, Any]:
             {k: v for k, v in row.items() if v is not None or k in ("value", "undefined")}
             for row in estimates
         ],
-        "replaces": [ratios.measure, DOMINATED, FOR_CERTAIN],
+        "replaces": [DOMINATED, FOR_CERTAIN],
     }
 
 

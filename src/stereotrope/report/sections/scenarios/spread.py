@@ -323,12 +323,12 @@ def _sentence(ratios: Ratios, model: str, parts: Sequence[Sequence[Dominance]]) 
             continue
         plain = sum(one.plain["numerator"] for one in of)
         sure = [one.certain["numerator"] for one in of if one.certain is not None]
-        told = [estimate_text(ratios.material, of[0].plain)] if len(of) == 1 else []
+        told = [f"share {estimate_text(ratios.material, of[0].plain)}"] if len(of) == 1 else []
         told += [f"{thousands(sum(sure))} for certain"] if sure else []
         behind = f" ({', '.join(told)})" if told else ""
         what = f" of their pictures labelled {value}" if not ends else ""
-        have = "has" if plain == 1 else "have"
-        ends.append(f"{thousands(plain)} {have} {of[0].heading}{what}{behind}")
+        have = "has" if plain <= 1 else "have"
+        ends.append(f"{thousands(plain) if plain else 'none'} {have} {of[0].heading}{what}{behind}")
     left: Counter[str] = Counter()
     for part in parts:
         left.update(counted_out(part[0].plain))
