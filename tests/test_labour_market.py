@@ -135,3 +135,10 @@ def test_the_page_answers_by_occupation_with_a_line_a_model_and_condition(run):
     )
     assert "Source: everyday gender, eq. 4; reference: U.S. Bureau of Labor Statistics" in told
     assert 'id="figure-dominated' not in page
+
+
+def test_the_terminal_says_what_the_tutorial_quotes(run):
+    text = (TUTORIALS / "labour-market.md").read_text(encoding="utf-8")
+    quoted = " ".join(text.partition("```text\nsdxl_turbo")[2].partition("```")[0].split())
+    section = next(s for s in st.report.headline(run)["sections"] if s["id"] == "scenarios")
+    assert f"sdxl_turbo{quoted}" in section["sentences"]

@@ -202,9 +202,9 @@ def n_text(material: Material, frame: pl.DataFrame) -> str:
     low, high = int(n.min() or 0), int(n.max() or 0)  # type: ignore[arg-type]
     text = thousands(low) if low == high else f"{thousands(low)} to {thousands(high)}"
     most: dict[str, int] = {}
-    left_out = frame.filter(pl.col("n_excluded") > 0)
-    columns = ("measure", *MARKS, "definition", "attribute", "n_excluded")
-    for row in left_out.select(columns).iter_rows(named=True):
+    columns = ("measure", *MARKS, "definition", "attribute")
+    left_out = frame.filter(pl.col("n_excluded") > 0).group_by(columns, maintain_order=True)
+    for row in left_out.agg(pl.col("n_excluded").max()).iter_rows(named=True):
         what = material.explain(series_of(row), row["definition"]).counts_left_out(row["attribute"])
         most[what] = max(row["n_excluded"], most.get(what, 0))
     counted = listing([count(n, what) if what else thousands(n) for what, n in most.items()])

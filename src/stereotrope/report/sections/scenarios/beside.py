@@ -120,7 +120,7 @@ def _differences(ratios: Ratios, single: pl.DataFrame, means: pl.DataFrame) -> F
                 values.append(
                     {"line": line, "mean": mean["value"], "tip": f"{model}: mean {said}, n = {mean['n']}"}
                 )
-                values.append({"line": line, "right": said, "short_right": said})
+                values.append({"line": line, "right": f"{said}, n = {mean['n']}", "short_right": said})
         unit = material.explain("amplification").unit
         ticks = (-end, -end / 2, 0.0, end / 2, end)
         spec = histograms(values, lines=[*binned], domain=(-end, end), middle=0.0, ticks=ticks, unit=unit)

@@ -219,7 +219,7 @@ def _of_each(ratios: Ratios, every: pl.DataFrame) -> Figure:
         spec = dots(rows, unit=ratios.prose.unit, apart=top, wrapped=_SIGNS)
         panels.append(Panel(headed(line, begin), spec, panel_words("Scenarios", line, rows), 2 * len(rows)))
     frame = every.drop("_line")
-    title = f"The scenarios with the highest and the lowest ratios{ratios.named}"
+    title = f"The scenarios with the highest and the lowest ratios of each model{ratios.named}"
     more = {
         "title": title,
         "table": table_of(ratios.material, frame, title, file=f"tables/{ratios.measure}.csv"),

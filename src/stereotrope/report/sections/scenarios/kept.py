@@ -84,13 +84,14 @@ def _every(ratios: Ratios) -> list[_Kept]:
     found: dict[tuple[str, str], Counter[str]] = {}
     scenarios = Counter[tuple[str, str]]()
     columns = [c for c in ("generator", *ratios.groups, *ratios.crossing) if c in ratios.rows.columns]
-    for row in ratios.rows.select(*columns, "n", "excluded").iter_rows(named=True):
+    for part in ratios.material.parts(ratios.rows, columns).values():
+        row = part.row(0, named=True)
         place = ratios.line_of(row), ratios.group_of(row)
-        scenarios[place] += 1
+        scenarios[place] = part.height
         of = found.setdefault(place, Counter())
-        of[_COUNTED] += row["n"] or 0
-        told = pairs_of(row["excluded"] or "{}") or {}
-        of.update({words(str(why)): n for why, n in told.items() if isinstance(n, int)})
+        of[_COUNTED] = int(part["n"].fill_null(0).sum())
+        for told in map(pairs_of, part["excluded"].drop_nulls()):
+            of.update({words(str(why)): n for why, n in (told or {}).items() if isinstance(n, int)})
     places = [(cell.line, cell.group) for cell in ratios.cells]
     left = {(cell.line, cell.group): cell.left_out for cell in ratios.cells}
     return [_Kept(*place, found[place], scenarios[place], left[place]) for place in places]

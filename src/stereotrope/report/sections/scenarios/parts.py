@@ -1,6 +1,7 @@
 """The section of ratios over scenarios: what leads, the figure that answers, and the lines below it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -86,7 +87,7 @@ def _whole(every: Sequence[Ratios]) -> list[ScenarioLine]:
 
 
 def _behind(lines: Sequence[ScenarioLine]) -> list[Block]:
-    told = [Disclosure(line.title, line.figures) for line in lines]
+    told = [Disclosure(line.title, [replace(f, detail=True) for f in line.figures]) for line in lines]
     return [Block("lines", told, figures=[f for d in told for f in d.figures])] * bool(told)
 
 
@@ -176,7 +177,7 @@ def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
 add_section(
     "scenarios",
     _TITLE,
-    place=25,
+    place=35,
     make=_blocks,
     headline=_headline,
     tables=_tables,
