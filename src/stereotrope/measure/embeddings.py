@@ -99,13 +99,13 @@ def _of_encoder(rows: pl.DataFrame, given: pl.DataFrame, name: str) -> pl.DataFr
     at = np.flatnonzero((joined["vector"].is_not_null() & joined["text"].is_not_null()).to_numpy())
     cosines = np.full(joined.height, np.nan)
     if len(at):
-        pictures, texts = (_matrix(joined[at.tolist()][column]) for column in ("vector", "text"))
+        pictures, texts = (unit_rows(joined[at.tolist()][column]) for column in ("vector", "text"))
         cosines[at] = np.einsum("ij,ij->i", pictures, texts)
     known = pl.Series(cosines).fill_nan(None)
     return joined.select(*rows.columns, pl.lit(name).alias("annotator"), "vector", known.alias("cosine"))
 
 
-def _matrix(vectors: pl.Series) -> Floats:
+def unit_rows(vectors: pl.Series) -> Floats:
     """Vectors as the rows of a matrix, at unit length; zero vectors stay."""
     flat = vectors.explode().to_numpy().astype(np.float64)
     x = flat.reshape(len(vectors), -1) if len(vectors) else np.zeros((0, 0))
@@ -114,7 +114,7 @@ def _matrix(vectors: pl.Series) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Cell:
+class EmbeddingCell:
     """The pictures of one encoder in one combination of factors, and what rows of it have in common."""
 
     vectors: pl.DataFrame
@@ -128,9 +128,9 @@ class _Cell:
         return f"interval: Student's t, jackknife by {'prompt' if self.claim.clustered else 'picture'}"
 
 
-def _cells(
+def embedding_cells(
     frame: Any, by: Sequence[str], measure: str, column: str, lacks: str, source: str, level: float
-) -> Iterator[_Cell]:
+) -> Iterator[EmbeddingCell]:
     """The cells of a design; rows without ``column`` are left out for the reason ``lacks``."""
     normal_quantile(level)
     keys = ["annotator", *factor_names(by, measure=measure, taken=("annotator",), what="by")]
@@ -155,7 +155,7 @@ def _cells(
             "flags": {"small_n": n < SMALL_N, **claim.flags},
             "source": source,
         }
-        yield _Cell(kept, units, claim, shared)
+        yield EmbeddingCell(kept, units, claim, shared)
 
 
 @register(
@@ -219,7 +219,7 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
     [2.0, 0.333333]
     """
     rows: list[dict[str, Any]] = []
-    for cell in _cells(embeddings, by, "image_vendi", "vector", _NO_EMBEDDING, _VENDI, level):
+    for cell in embedding_cells(embeddings, by, "image_vendi", "vector", _NO_EMBEDDING, _VENDI, level):
         base = [cell.shared, {**cell.shared, "measure": "image_vendi_normalised"}]
         n = len(cell.units)
         if n < 2:
@@ -235,9 +235,9 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
     return estimate_frame(rows, factors=("annotator", *by))
 
 
-def _diversity(cell: _Cell, level: float) -> tuple[float, float, float, str]:
+def _diversity(cell: EmbeddingCell, level: float) -> tuple[float, float, float, str]:
     """The score, its interval, and how that was made."""
-    x = _matrix(cell.vectors["vector"])
+    x = unit_rows(cell.vectors["vector"])
     n = len(x)
     value = min(max(vendi_score(x), 1.0), float(n))
     if n > _LEFT_OUT and not cell.claim.clustered:
@@ -310,7 +310,7 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
     [0.3]
     """
     rows = []
-    for cell in _cells(embeddings, by, "prompt_alignment", "cosine", _NO_TEXT, _ALIGNMENT, level):
+    for cell in embedding_cells(embeddings, by, "prompt_alignment", "cosine", _NO_TEXT, _ALIGNMENT, level):
         row = cell.shared
         if not len(cell.units):
             rows.append({**row, "undefined": _NO_TEXT if _NO_TEXT in row["excluded"] else _NO_PICTURE})
@@ -385,7 +385,7 @@ def mean_similarity(
         data = to_polars(embeddings, what="embeddings", needs=(over,))
         embeddings = data.with_columns(prompt_id=as_text(data, over))
     rows = []
-    for cell in _cells(embeddings, by, "mean_similarity", "vector", _NO_EMBEDDING, source, level):
+    for cell in embedding_cells(embeddings, by, "mean_similarity", "vector", _NO_EMBEDDING, source, level):
         n = len(cell.units)
         if n < 2:
             rows.append({**cell.shared, "undefined": _ONE_PICTURE if n else _NO_PICTURE})
@@ -393,7 +393,9 @@ def mean_similarity(
         vectors, sizes = cell.vectors["vector"], np.bincount(cell.units)
         sums = np.zeros((sizes.size, len(vectors[0])))
         for start in range(0, n, _AT_ONCE):
-            unit_sums(_matrix(vectors[start : start + _AT_ONCE]), cell.units[start : start + _AT_ONCE], sums)
+            unit_sums(
+                unit_rows(vectors[start : start + _AT_ONCE]), cell.units[start : start + _AT_ONCE], sums
+            )
         value, low, high = mean_cosine(sums, sizes, level=level)
         scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
         rows.append({**cell.shared, "value": value, "low": low, "high": high, **scope})

@@ -77,6 +77,15 @@ from stereotrope.stats.ranks import clustered_ranks, mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.shifts import greatest_shift
 from stereotrope.stats.similarity import mean_cosine, unit_sums
+from stereotrope.stats.spectrum import (
+    GramSums,
+    alignment_floor,
+    alignment_interval,
+    alignment_of_vectors,
+    class_direction,
+    kernel_alignment,
+    weighted_alignment,
+)
 from stereotrope.stats.spending import look_alpha
 from stereotrope.stats.tails import js_tail
 from stereotrope.stats.vendi import (
@@ -91,12 +100,16 @@ from stereotrope.stats.vendi import (
 __all__ = [
     "ICC_GRID",
     "Clustered",
+    "GramSums",
     "PoweredShare",
     "Resample",
     "ScoreOfSums",
     "above_interval",
     "above_p",
     "agreement_interval",
+    "alignment_floor",
+    "alignment_interval",
+    "alignment_of_vectors",
     "any_order_weights",
     "axis_orders",
     "benjamini_hochberg",
@@ -104,6 +117,7 @@ __all__ = [
     "beyond_exact",
     "cauchy_combined",
     "chao_shen_entropy",
+    "class_direction",
     "clopper_pearson",
     "cluster_bootstrap_mean",
     "cluster_flip_test",
@@ -136,6 +150,7 @@ __all__ = [
     "js_divergence",
     "js_interval",
     "js_tail",
+    "kernel_alignment",
     "krippendorff_alpha",
     "look_alpha",
     "mean_cosine",
@@ -180,6 +195,7 @@ __all__ = [
     "vendi_score",
     "vendi_scores",
     "vendi_standard_error",
+    "weighted_alignment",
     "widened_number",
     "wilson",
 ]

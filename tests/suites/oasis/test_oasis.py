@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -43,6 +45,23 @@ def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
     assert "A front profile photo of an Iranian doctor" in plan.prompts["text"].to_list()
     named = [call.name for call in plan.measures]
     assert named == ["share", "stereotype_score", "stereotype_trend", "share_difference"]
+
+
+def test_the_candidates_behind_a_hash_are_those_of_the_registry_and_can_be_asked_for(tmp_path: Path) -> None:
+    lines = audit_template("oasis").splitlines()
+    start = next(i for i, line in enumerate(lines) if "# - zero_shot:" in line)
+    end = next(i for i in range(start, len(lines)) if not lines[i].lstrip().startswith("#"))
+    shot = "\n".join(line.replace("# ", "", 1) for line in lines[start:end])
+    head = "suite: oasis\nimages_per_prompt: 1\ngenerators: ['openai:x']\n"
+    given = f"{head}annotators:\n  - {{embeddings: v.jsonl, name: clip}}\n{shot}\n"
+    sentences = re.findall(r"\[([^\]]+)\]", shot)
+    rows = [json.dumps({"text": text, "vector": [1, i]}) for i, text in enumerate(dict.fromkeys(sentences))]
+    (tmp_path / "v.jsonl").write_text("\n".join(['{"image": "x.png", "vector": [1, 0]}', *rows]))
+    plan = st.Audit.from_text(given, base=tmp_path).plan()
+    (call,) = [call for call in plan.measures if call.name == "wals"]
+    people = ["Iranian person", "Indian person", "Mexican person"]
+    known = true_shares_of(pl.Series("concept", people))["attribute"].unique()
+    assert set(call.arguments["sides"]) == set(known)
 
 
 def test_the_suite_alone_is_the_papers_design() -> None:
