@@ -88,6 +88,10 @@ TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 _S, _F, _I = TEXT, NUMBER, WHOLE
 _V = pa.list_(pa.float32())
 
+SCENARIO = "scenario"
+"""Factor that says which prompts are wordings of one thing: these are alike, and are one unit of a number
+that spans several."""
+
 PROMPTS = (
     Column("prompt_id", _S, "short hash of text, negative prompt and factors"),
     Column("text", _S, "what is sent to the model; null where pictures made elsewhere came without it"),

@@ -78,7 +78,7 @@ def test_alignment_is_the_mean_cosine_with_students_interval():
     cosines = np.random.default_rng(3).normal(0.25, 0.03, 15)
     row = prompt_alignment(frame(unit(15), cosines=cosines)).row(0, named=True)
     low, high = reference.t.interval(0.95, 14, cosines.mean(), reference.sem(cosines))
-    assert (row["value"], row["low"], row["high"]) == pytest.approx((cosines.mean(), low, high))
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((cosines.mean(), low, high), abs=2e-4)
     assert (row["n"], row["annotator"], row["definition"]) == (15, "clip", "paper")
 
 
@@ -236,15 +236,15 @@ def test_mean_similarity_is_that_of_every_two_pictures(n, d):
         assert (row["low"], row["high"]) == pytest.approx(ends)
 
 
-def test_mean_similarity_varies_by_prompt_or_by_what_holds_prompts_that_are_alike():
+def test_mean_similarity_varies_by_prompt_or_by_scenario():
     rng = np.random.default_rng(5)
     middles = np.repeat(rng.normal(size=(8, 5)) + 1.0, 6, axis=0)
     x = middles + 0.3 * rng.normal(size=(48, 5))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     scenario, prompt = ([f"{kind}{i // each}" for i in range(48)] for kind, each in (("s", 6), ("p", 2)))
     given = frame(x, prompt_id=prompt, scenario=scenario).sample(fraction=1, shuffle=True, seed=1)
-    for over, each in ((None, 2), ("scenario", 6)):
-        row = mean_similarity(given, over=over).row(0, named=True)
+    for of, each in ((given.drop("scenario"), 2), (given, 6)):
+        row = mean_similarity(of).row(0, named=True)
         units = 48 // each
         without = [
             plain_similarity(np.delete(x, slice(each * i, each * i + each), axis=0)) for i in range(units)
@@ -252,8 +252,6 @@ def test_mean_similarity_varies_by_prompt_or_by_what_holds_prompts_that_are_alik
         half = reference.t.ppf(0.975, units - 1) * np.sqrt((units - 1) * np.var(without))
         assert row["high"] - row["value"] == pytest.approx(half)
         assert row["holds_for"] == "prompts like these"
-    with pytest.raises(TableError, match="embeddings: no column 'topic'"):
-        mean_similarity(given, over="topic")
 
 
 def test_the_similarity_of_little_is_null_and_of_one_vector_has_no_interval():

@@ -2,6 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from stereotrope.measure import female_ratio, refusal_rate, share_difference
 from stereotrope.measure.units import claim_of, prompt_codes, units_of
 
 
@@ -59,3 +60,54 @@ def test_nothing_is_no_claim_on_prompts() -> None:
     assert not claim.prompts
     assert [side.tolist() for side in units] == [[]]
     assert not claim_of().prompts
+
+
+def drawn(rng: np.random.Generator, scenarios: int, share: float) -> pl.DataFrame:
+    """Five wordings of each scenario, four pictures each; scenarios differ, and wordings of one hardly do."""
+    shown = rng.beta(2 * share, 2 * (1 - share), scenarios)
+    of = np.arange(scenarios).repeat(20)
+    return pl.DataFrame(
+        {"female": rng.random(of.size) < shown[of], "scenario": of, "picture": np.arange(of.size)}
+    ).select(
+        image_id=pl.format("i{}", "picture"),
+        prompt_id=pl.format("p{}", pl.col("picture") // 4),
+        scenario=pl.format("s{}", "scenario"),
+        generator=pl.lit("m"),
+        attribute=pl.lit("gender"),
+        value=pl.when("female").then(pl.lit("female")).otherwise(pl.lit("male")),
+        status=pl.when("female").then(pl.lit("refused")).otherwise(pl.lit("ok")),
+    )
+
+
+def test_what_spans_scenarios_is_held_as_it_is_of_other_scenarios() -> None:
+    rng, held, by_prompt = np.random.default_rng(6), [], []
+    for _ in range(80):
+        frame = drawn(rng, 12, 0.4)
+        ratio, alone = (female_ratio(one).row(0, named=True) for one in (frame, frame.drop("scenario")))
+        refusals = refusal_rate(frame.drop("attribute", "value")).row(0, named=True)
+        assert [refusals[name] for name in ("low", "high")] == [ratio[name] for name in ("low", "high")]
+        assert "over 12 units" in ratio["method"]
+        held.append(ratio["low"] <= 0.4 <= ratio["high"])
+        by_prompt.append(alone["low"] <= 0.4 <= alone["high"])
+    assert np.mean(held) >= 0.9
+    assert np.mean(by_prompt) < 0.8
+
+
+def test_two_models_asked_for_the_same_scenarios_are_matched_by_them() -> None:
+    rng = np.random.default_rng(3)
+    one = drawn(rng, 12, 0.4)
+    again = pl.format("{} again", "image_id"), pl.format("{} again", "prompt_id")
+    other = one.with_columns(image_id=again[0], prompt_id=again[1], generator=pl.lit("n"))
+    both = pl.concat([one, other]).drop("status")
+    table = share_difference(both, group="generator", baseline="m", value="female", within=())
+    row = table.row(0, named=True)
+    assert "correlation" in row["method"]
+    assert (row["value"], row["p_value"]) == (0, 1)
+    # A scenario that is asked for alone is one of its wordings.
+    alone = female_ratio(one, by=["scenario"]).row(0, named=True)
+    assert "over 5 units" in alone["method"]
+
+
+def test_too_few_scenarios_leave_prompts_the_units() -> None:
+    row = female_ratio(drawn(np.random.default_rng(3), 3, 0.4)).row(0, named=True)
+    assert "over 15 units" in row["method"]

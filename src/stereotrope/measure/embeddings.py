@@ -330,7 +330,7 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
     needs="embeddings",
 )
 def mean_similarity(
-    embeddings: Any, *, by: Sequence[str] = ("generator",), over: str | None = None, level: float = 0.95
+    embeddings: Any, *, by: Sequence[str] = ("generator",), level: float = 0.95
 ) -> pl.DataFrame:
     r"""How alike any two pictures are on average, as an encoder sees them.
 
@@ -343,15 +343,12 @@ def mean_similarity(
     ----------
     embeddings, by, level
         As for :func:`stereotrope.measure.image_vendi`.
-    over
-        A factor whose levels hold prompts that are alike, such as the wordings of a scenario: these together
-        are then the units of the interval. Each prompt is one when None.
 
     Returns
     -------
     polars.DataFrame
         Estimates, one row a cell and encoder; ``value`` in [−1, 1]. The interval is Student's, by the
-        jackknife over prompts, or over pictures where a cell has fewer than four prompts.
+        jackknife over prompts (over scenarios of several), or over pictures where a cell has fewer than four.
 
     Undefined
     ---------
@@ -381,9 +378,6 @@ def mean_similarity(
     [0.333333]
     """
     source = "everyday gender, appendix F.2; interval: Tukey 1958"
-    if over is not None:
-        data = to_polars(embeddings, what="embeddings", needs=(over,))
-        embeddings = data.with_columns(prompt_id=as_text(data, over))
     rows = []
     for cell in embedding_cells(embeddings, by, "mean_similarity", "vector", _NO_EMBEDDING, source, level):
         n = len(cell.units)

@@ -11,9 +11,9 @@ import polars as pl
 from stereotrope.measure.cells import Cell, Peers, bound_columns
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording
-from stereotrope.measure.units import claim_of
+from stereotrope.measure.units import FEWEST_PROMPTS, claim_of
 from stereotrope.stats import newcombe, shared_correlation
-from stereotrope.tables import LABELS, N_SUBJECTS, SCOPES
+from stereotrope.tables import LABELS, N_SUBJECTS, SCENARIO, SCOPES
 
 _NOT_FACTORS = ({c.name for c in LABELS} | {"image_id", "prompt_id", "seed", "excluded", N_SUBJECTS}) - SCOPES
 _Levels = tuple[str | None, ...]
@@ -140,6 +140,9 @@ class FindingEvidence:
         self._counted: dict[str, Mapping[_Levels, Cell]] = {}
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
         self._prompts: dict[str, str] = {}
+        worded = [c for c in ("prompt_id", SCENARIO) if c in labels.columns]
+        told = labels.select(worded).unique().drop_nulls().rows()
+        self._scenarios: dict[str, str] = dict(told) if len(worded) > 1 else {}
         if N_SUBJECTS in labels.columns:
             self._take_counts(labels)
             return
@@ -242,12 +245,19 @@ class FindingEvidence:
         return bound_columns(value, *cells)
 
     def cell_of(self, values: Mapping[str, Sequence[str]]) -> Cell:
-        """Images by value, counted by prompt."""
+        """Images by value, counted by prompt, or by scenario where this is the unit."""
         seen: dict[str, Counter[str | None]] = {}
         for value, images in values.items():
             if len(images):
                 seen[value] = Counter(map(self._prompts.get, images))
                 seen[value] += images.unnamed if isinstance(images, Pictures) else Counter()
+        prompts = {prompt for one in seen.values() for prompt in one}
+        scenarios = {self._scenarios.get(prompt or "") for prompt in prompts}
+        if None not in scenarios and len(scenarios) >= FEWEST_PROMPTS:
+            for value, by_prompt in seen.items():
+                seen[value] = Counter()
+                for prompt, n in by_prompt.items():
+                    seen[value][self._scenarios[prompt or ""]] += n
         return Cell((), "", seen)
 
     def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:

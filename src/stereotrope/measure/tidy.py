@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.units import unit_ids
 from stereotrope.stats import benjamini_hochberg
 from stereotrope.tables import ESTIMATES, LABELS, N_SUBJECTS, NOT_VALUES, check_factors, polars_types
 
@@ -115,8 +116,9 @@ def read_labels(
 
     Returns: ``image_id, attribute, value, excluded, <factors>, prompt_id``, rows in their order: ``excluded``
     is null where the label counts, else the reason (``missing`` for a null value). Factors are texts, null
-    where one does not apply, as is a prompt that is not known. Of counted labels ``n_subjects`` is there in
-    the place of ``image_id``.
+    where one does not apply, as is a prompt that is not known; ``prompt_id`` is the scenario where this is
+    the unit (:func:`~stereotrope.measure.units.unit_ids`). Of counted labels ``n_subjects`` is there in the
+    place of ``image_id``.
 
     Raises TableError: A column is missing, an image has two labels of one attribute, an attribute is unknown,
     or labels are counted and may not be.
@@ -157,9 +159,8 @@ def read_labels(
     )
     if unit != N_SUBJECTS:
         _refuse_double_labels(tidy, factors, argument)
-    kept = tidy.select(unit, "attribute", "value", "excluded", *factors)
-    prompt_ids = tidy["prompt_id"].cast(pl.String) if "prompt_id" in tidy.columns else pl.lit(None, pl.String)
-    return kept.with_columns(prompt_id=prompt_ids)
+    asked = unit_ids(tidy.columns, factors, pl.col("excluded").is_null())
+    return tidy.select(unit, "attribute", "value", "excluded", *factors, prompt_id=asked)
 
 
 def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str], argument: str) -> None:

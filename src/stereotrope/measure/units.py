@@ -1,10 +1,11 @@
 """What counts as independent, and of what a number therefore speaks: the one place that decides it.
 
-Pictures of one prompt are alike. Over enough prompts these are a sample of all that might have been asked,
-and a number speaks of prompts like these; below that pictures are the sample, of these prompts alone.
+Pictures of one prompt are alike, and so are prompts that word one scenario. Over enough of these they are a
+sample of all that might have been asked, and a number speaks of prompts like these; below that pictures are
+the sample, of these prompts alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
+
+from stereotrope.tables import SCENARIO
 
 FEWEST_PROMPTS = 4
 """Prompts that each side spans where a number speaks of prompts like these: from three or fewer it cannot be
@@ -94,12 +97,32 @@ def units_of(*sides: ArrayLike) -> tuple[Claim, list[_Ints]]:
     return claim, [codes[start:end] for start, end in pairwise(ends)]
 
 
+def unit_ids(columns: Sequence[str], within: Sequence[str] = (), counts: pl.Expr | None = None) -> pl.Expr:
+    """Prompt of each row, or its scenario where this is the unit; null where it is not known.
+
+    columns: Of the frame; one with ``scenario`` says which prompts are wordings of one.
+    within: Factors that tell cells apart. Scenarios are the units of a cell with :data:`FEWEST_PROMPTS`.
+    counts: Which rows count; all when None.
+
+    >>> frame = pl.DataFrame({"prompt_id": list("abcdef"), "scenario": list("rrsstu"), "model": "m"})
+    >>> frame.select(unit_ids(frame.columns, ["model"])).to_series().to_list()
+    ['r', 'r', 's', 's', 't', 'u']
+    >>> frame.head(5).select(unit_ids(frame.columns)).to_series().to_list()
+    ['a', 'b', 'c', 'd', 'e']
+    """
+    prompt = pl.col("prompt_id").cast(pl.String) if "prompt_id" in columns else pl.lit(None, pl.String)
+    if SCENARIO not in columns or SCENARIO in within:
+        return prompt
+    scenario = pl.col(SCENARIO).cast(pl.String)
+    rows = scenario if counts is None else scenario.filter(counts)
+    enough = rows.is_not_null().all() & (rows.n_unique() >= FEWEST_PROMPTS)
+    return pl.when(enough.over(list(within)) if within else enough).then(scenario).otherwise(prompt)
+
+
 def prompt_codes(frame: pl.DataFrame) -> _Ints:
-    """Prompt of each row as a number, −1 where ``prompt_id`` is null or the frame has no such column."""
-    if "prompt_id" not in frame.columns:
-        return np.full(frame.height, -1, np.int64)
-    ranks = frame["prompt_id"].rank("dense").cast(pl.Int64) - 1
-    return ranks.fill_null(-1).to_numpy()
+    """Prompt or scenario (:func:`unit_ids`) of each row of a cell as a number, −1 where it is not known."""
+    ids = frame.with_columns(_unit=unit_ids(frame.columns))["_unit"]
+    return (ids.rank("dense").cast(pl.Int64) - 1).fill_null(-1).to_numpy()
 
 
 def _counted(codes: _Ints) -> dict[int | None, int]:

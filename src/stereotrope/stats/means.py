@@ -31,15 +31,19 @@ def mean_interval(
     if scores.size < 2 or float(np.ptp(scores)) <= _EQUAL:
         return mean, np.nan, np.nan
     quantile = special.stdtrit(scores.size - 1, 0.5 + level / 2)
-    reach = float(quantile * scores.std(ddof=1) / np.sqrt(scores.size))
+    return mean, *_within(mean, float(quantile * scores.std(ddof=1) / np.sqrt(scores.size)), scale)
+
+
+def _within(mean: float, reach: float, scale: tuple[float | None, float | None]) -> tuple[float, float]:
+    """An interval that reaches so far on the scale of the scores, or of their logit."""
     least, greatest = scale
     if least is not None and greatest is not None:
         below, above = max(mean - least, _EQUAL), max(greatest - mean, _EQUAL)
         at, far = np.log(below / above), reach * (1 / below + 1 / above)
         low, high = least + (greatest - least) * special.expit([at - far, at + far])
-        return mean, float(low), float(high)
+        return float(low), float(high)
     low, high = mean - reach, mean + reach
-    return mean, low if least is None else max(low, least), high if greatest is None else min(high, greatest)
+    return low if least is None else max(low, least), high if greatest is None else min(high, greatest)
 
 
 def mean_over_units(
@@ -52,7 +56,8 @@ def mean_over_units(
     r"""Mean over pictures that come in units, with Student's interval by the jackknife over units.
 
     The mean counts each picture alike; each unit is left out once (:func:`jackknife_interval`), and the
-    interval is cut where the scale ends. Where every unit is one picture it is Student's of the mean.
+    interval is drawn within the scale as that of :func:`mean_interval`, which it is where every unit is one
+    picture.
 
     values, units: Shape ``(n,)``, without NaN; unit of each as a number from 0 on.
     Returns mean, low, high.
@@ -66,9 +71,7 @@ def mean_over_units(
     mean, left = float(scores.mean()), scores.size - sizes
     without = np.divide(sums.sum() - sums, left, out=np.full(left.size, np.nan), where=left > 0)
     low, high = jackknife_interval(mean, without, level=level)
-    least, greatest = scale
-    low = low if least is None else max(low, least)
-    return mean, low, high if greatest is None else min(high, greatest)
+    return mean, *_within(mean, (high - low) / 2, scale)
 
 
 def share_deviation(p: ArrayLike, n: ArrayLike) -> Floats:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import stereotrope as st
 from stereotrope.errors import TableError
@@ -21,12 +21,13 @@ def frame(yes, **more):
     return made.with_columns(attribute=pl.lit("follows_prompt"), generator=pl.lit("m"), **more)
 
 
-def test_the_mean_is_of_the_probability_of_yes_and_student_gives_its_interval():
+def test_the_mean_is_of_the_probability_of_yes_and_student_gives_its_interval_on_the_logit_scale():
     yes = [0.9, 0.3, 0.8, 0.65]
     row = answer_probability(frame(yes)).row(0, named=True)
     assert row["value"] == pytest.approx(np.mean(yes), abs=1e-12)
-    low, high = stats.t.interval(0.95, 3, np.mean(yes), stats.sem(yes))
-    assert (row["low"], row["high"]) == pytest.approx((max(low, 0), min(high, 1)), abs=1e-12)
+    mean = np.mean(yes)
+    ends = stats.t.interval(0.95, 3, special.logit(mean), stats.sem(yes) / (mean * (1 - mean)))
+    assert (row["low"], row["high"]) == pytest.approx(tuple(special.expit(ends)), abs=1e-12)
     assert (row["category"], row["n"], row["holds_for"]) == ("yes", 4, "these prompts")
 
 

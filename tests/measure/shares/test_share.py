@@ -76,7 +76,7 @@ def test_images_that_share_prompts_widen_the_interval(make_labels) -> None:
     assert row["value"] == plain["value"]
     assert row["high"] - row["low"] > 1.5 * (plain["high"] - plain["low"])
     assert row["flags"] == "clustered"
-    assert "6 prompts" in row["method"]
+    assert "6 units" in row["method"]
 
 
 def test_a_frame_that_cannot_tell_is_flagged_and_one_that_can_is_wider(make_labels) -> None:

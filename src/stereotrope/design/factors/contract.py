@@ -14,10 +14,10 @@ from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.inputs.options import shorten
 from stereotrope.plugins import Registry
-from stereotrope.tables import factors_of
+from stereotrope.tables import SCENARIO, factors_of
 
-SCENARIO, GROUP = "scenario", "prompt_group"
-"""What a row of a file is of, and within what it is, where the prompts have these factors."""
+GROUP = "prompt_group"
+"""Within what a row of a file is, where the prompts have this factor."""
 
 _MADE = "\0made"
 

@@ -64,7 +64,8 @@ def answer_probability(
     A mean of 0.8 is not that 80% of pictures show it: models are often more sure than right, or less. Compare
     generators by one annotator. With ``sets: [prompt_following]`` it is VQAScore's quantity, by the model
     that was asked and renormalised over yes and no; VQAScore is the name of that by CLIP-FlanT5. The interval
-    is Student's over pictures, or over whole prompts by the jackknife where there are four or more.
+    is Student's on the logit scale, over pictures, or by the jackknife over whole prompts (scenarios) where
+    there are four or more.
 
     References
     ----------

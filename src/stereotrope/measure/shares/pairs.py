@@ -100,7 +100,7 @@ def rate_of(hits: NDArray[np.bool_], units: NDArray[np.int64], claim: Claim, lev
     counts, method = (float(hits.sum()), float(hits.size)), "Wilson"
     if claim.clustered:
         counts = effective_counts(np.bincount(units, hits), np.bincount(units), level=level)
-        method = f"Wilson; effective n {counts[1]:.1f} over {units.max() + 1} prompts"
+        method = f"Wilson; effective n {counts[1]:.1f} over {units.max() + 1} units"
     low, high = map(float, wilson(*counts, level=level))
     ends = {"value": float(hits.mean()), "low": low, "high": high}
     return {**ends, "holds_for": claim.holds_for, "method": method}

@@ -154,7 +154,7 @@ def _all_or_none(value: float, units: NDArray[np.int64], claim: Claim, level: fl
     n = np.bincount(units)
     k, trials = effective_counts(n * value, n, level=level) if claim.clustered else (value * n.sum(), n.sum())
     low, high = map(float, wilson(k, trials, level=level))
-    told = f"Wilson; effective n {trials:.1f} over {len(n)} prompts" if claim.clustered else "Wilson"
+    told = f"Wilson; effective n {trials:.1f} over {len(n)} units" if claim.clustered else "Wilson"
     return {"value": value, "low": low, "high": high, "holds_for": claim.holds_for, "method": told}
 
 

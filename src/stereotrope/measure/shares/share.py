@@ -249,8 +249,8 @@ def _clusters(table: CellTable, trials: pl.Series) -> pl.Series:
     cells, weights = table.weights
     told = zip(trials[cells], table.n_prompts()[cells], weights @ ICC_GRID, strict=True)
     words = [
-        f"; effective n {n:.1f} over {prompts} prompts, intra-class correlation {icc:.2f}"
-        for n, prompts, icc in told
+        f"; effective n {n:.1f} over {units} units, intra-class correlation {icc:.2f}"
+        for n, units, icc in told
     ]
     return pl.repeat("", table.cells.height, eager=True).scatter(cells, words)
 
