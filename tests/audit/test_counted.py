@@ -261,6 +261,12 @@ def test_mistakes_in_files_are_told_by_their_row(
         ("images.csv", "none.csv", r"none.csv: cannot be read \(No such file"),
         ("status: status", "status: nothing", r"images.csv: no column 'nothing' \(status\)"),
         (
+            "{boxes: people.csv,",
+            "{boxes: boxes.csv,",
+            r"'judge': .* found the boxes in boxes.csv \('detector'\) and the labels in people.csv: put",
+        ),
+        ("{boxes: people.csv,", "{boxes: people.csv, box: image,", r"'judge': .* name the same columns"),
+        (
             "attributes: [perceived_gender], name: judge",
             "attributes: [x], name: judge",
             r"no column 'x' \(attrib",
@@ -271,6 +277,7 @@ def test_what_cannot_be_counted_is_refused(tmp_path: Path, old: str, new: str, m
     text = small(tmp_path, IMAGES, PEOPLE).source.text
     assert old in text
     (tmp_path / "images.jsonl").write_text("{}")
+    (tmp_path / "boxes.csv").write_text((tmp_path / "people.csv").read_text() + 'a.png,"[7, 8, 9, 9]",\n')
     changed = text.replace(old, new, 1).replace("status: status, ", "").replace("baseline", "baseline")
     if "folder" in new:
         changed = changed.replace(", status: status", "")

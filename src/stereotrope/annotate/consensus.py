@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from stereotrope.annotate.contract import Annotator
@@ -76,20 +77,66 @@ class Consensus(DerivedAnnotator):
         self.notes = [f"{self.name}: {self.regions!r} labelled no picture"] * found.is_empty()
         order = images.select(subject_id="image_id")
         said = order.join(
-            self._agreed(found, parts, judged), on="subject_id", how="inner", maintain_order="left_right"
+            self._agreed(list(self.attributes), found, parts, judged),
+            on="subject_id",
+            how="inner",
+            maintain_order="left_right",
         )
         return image_labels(said, annotator=self.name, derived_from=", ".join(self.reads))
 
     def derive_part(self, part: CountedPart) -> pl.DataFrame:
         """Say the same of a part of a study that is counted."""
-        found = part.said[self.regions].rename({"picture": "subject_id"})
-        judged = part.said[self.of].rename({"region": "part"})
-        parts = found.select("subject_id", part="region").drop_nulls("part")
-        said = self._agreed(found.filter(pl.col("region").is_null()), parts, judged)
-        return said_frame(said.rename({"subject_id": "picture"}))
+        found, judged = part.said[self.regions], part.said[self.of]
+        regions = found.select("picture", "region").drop_nulls("region")
+        searched = found.filter(pl.col("region").is_null())
+        said = []
+        for attribute in self.attributes:
+            own = judged.filter(attribute=attribute)
+            if not regions["region"].equals(own["region"]):
+                own = own.join(regions.select("region"), on="region", how="semi", maintain_order="left")
+            # Pictures of which the same is said are decided once, by the first of them.
+            alike = self._alike(part.pictures.height, searched, regions, own)
+            firsts = alike.unique("pattern", keep="first", maintain_order=True)
+            is_first = np.zeros(part.pictures.height, bool)
+            is_first[firsts["picture"].to_numpy()] = True
+            few = [
+                rows.filter(pl.Series(is_first[rows["picture"].to_numpy()])).with_columns(
+                    pl.col(pl.Categorical).cast(pl.String)
+                )
+                for rows in (searched, regions, own)
+            ]
+            names = (
+                {"picture": "subject_id"},
+                {"picture": "subject_id", "region": "part"},
+                {"region": "part"},
+            )
+            told = self._agreed([attribute], *(rows.rename(of) for rows, of in zip(few, names, strict=True)))
+            told = told.rename({"subject_id": "picture"}).join(firsts, on="picture").drop("picture")
+            said.append(said_frame(alike.join(told, on="pattern", maintain_order="left")))
+        return pl.concat(said)
 
-    def _agreed(self, found: pl.DataFrame, parts: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
-        """Labels of all attributes of pictures.
+    def _alike(
+        self, n_pictures: int, searched: pl.DataFrame, regions: pl.DataFrame, judged: pl.DataFrame
+    ) -> pl.DataFrame:
+        """Of each picture that was searched a number, the same of all of which the same is said."""
+        spellings = judged["value"].unique().drop_nulls().cast(pl.String)
+        total = np.zeros(n_pictures, np.uint64)
+        if len({fold(value) for value in spellings}) < len(spellings):
+            total += np.arange(n_pictures, dtype=np.uint64)  # which spelling comes first counts
+        else:
+            np.add.at(total, regions["picture"].to_numpy(), _REGION)
+            for rows, columns in ((searched, ("status", "rationale")), (judged, ("value", "status"))):
+                said = rows.select("picture", said=pl.struct(columns).hash())
+                np.add.at(total, said["picture"].to_numpy(), said["said"].to_numpy())
+        pattern = pl.Series(total[searched["picture"].to_numpy()])
+        return searched.select("picture", pattern=pattern).unique(
+            "picture", keep="first", maintain_order=True
+        )
+
+    def _agreed(
+        self, attributes: Sequence[str], found: pl.DataFrame, parts: pl.DataFrame, judged: pl.DataFrame
+    ) -> pl.DataFrame:
+        """Labels of some attributes of pictures.
 
         found: What was said of each picture where regions were searched: ``subject_id, status, rationale``.
         parts: Regions, and the pictures that they are of: ``subject_id, part``.
@@ -101,7 +148,7 @@ class Consensus(DerivedAnnotator):
             rationale=pl.col("rationale").first(),
         )
         judged = judged.select("part", "attribute", "value", "status")
-        rows = [self._of(name, searched, parts, judged.filter(attribute=name)) for name in self.attributes]
+        rows = [self._of(name, searched, parts, judged.filter(attribute=name)) for name in attributes]
         return pl.concat(rows)
 
     def _of(
@@ -188,6 +235,8 @@ def _worded(column: str, words: Sequence[str | None]) -> pl.Expr:
 
 
 _UNCLEAR = NOT_VALUES[0]
+_REGION = np.uint64(0x9E3779B97F4A7C15)
+"""Stands for a region, in numbers of pictures of which the same is said."""
 _STATUSES = ("ok", *NOT_VALUES)
 
 

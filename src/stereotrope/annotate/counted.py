@@ -4,12 +4,13 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from stereotrope.annotate.attributes import region_attributes
 from stereotrope.annotate.file_annotator import FileAnnotator, box_column
 from stereotrope.annotate.label import Attributes, number_of
-from stereotrope.annotate.part import CountedPart, RowReading, said_frame
+from stereotrope.annotate.part import CountedPart, RowReading, coded_texts, said_frame
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.mismatch import likeliest_cause
 from stereotrope.inputs.rows import PICTURE_KEYS, picture_column
@@ -73,7 +74,10 @@ class CountedFile(FileAnnotator):
         does = "row matches" if lost == 1 else "rows match"
         cause = likeliest_cause(dict(self._strays), names, place=self.place, column=self.key)
         cause = f"; likeliest cause: {cause}" if cause else ""
-        first = f"; the first says {self._strays[0][1]!r}" if self._strays and not cause else ""
+        first = (
+            f"; the first says {self._strays[0][1]!r}" if self._strays else f"; {self.key!r} is empty there"
+        )
+        first = "" if cause else first
         self.notes.append(f"{self.file}: {lost:,} {does} no image{cause}{first}")
         if not self._matched:
             self.trouble = (
@@ -112,11 +116,11 @@ class CountedBoxes(CountedFile):
     def derive_part(self, part: CountedPart) -> pl.DataFrame:
         """Say which regions there are, and how many each picture has."""
         regions = self.of_part(part).filter(pl.col("region") == pl.col(ROW)).select("picture", "region")
-        counts = regions.group_by("picture").agg(n=pl.len())
-        number = part.usable.to_frame().join(counts, on="picture", how="left", maintain_order="left")
+        counts = np.bincount(regions["picture"].to_numpy(), minlength=part.pictures.height)
+        texts = pl.Series(map(str, range(counts.max(initial=0) + 1)), dtype=pl.Categorical)
+        number = part.usable.to_frame().with_columns(value=texts.gather(counts[part.usable.to_numpy()]))
         thing = said_frame(regions, attribute=self._thing, value=self._thing)
-        value = number.select("picture", value=pl.col("n").fill_null(0).cast(pl.String))
-        return pl.concat([thing, said_frame(value, attribute=self._number)])
+        return pl.concat([thing, said_frame(number, attribute=self._number)])
 
 
 class CountedLabels(CountedFile):
@@ -188,24 +192,27 @@ class CountedLabels(CountedFile):
 
     def derive_part(self, part: CountedPart) -> pl.DataFrame:
         """Say what the file says of the pictures of a part, or of their regions."""
-        said = self._long(part).drop_nulls("value").filter(pl.col("attribute").is_in(list(self.attributes)))
+        said = self._long(part).drop_nulls("value")
         if self.box is not None and (lost := said.filter(pl.col("region").is_null())).height:
             raise MetadataError(
                 f"{self.file}:{min(lost[ROW])}: a label of a region needs its box, found nothing in "
                 f"{self.box!r}; fill it in"
             )
-        folded = pl.col("value").str.to_lowercase()
-        is_status = folded.is_in(NOT_VALUES)
-        status = pl.when(is_status).then(folded).otherwise(pl.lit("ok"))
-        told = said.with_columns(value=pl.when(~is_status).then("value"), status=status)
-        return said_frame(self._once(told))
+        code, words = coded_texts(said["value"])
+        folded = [str(word).lower() for word in words]
+        value = [None if low in NOT_VALUES else word for low, word in zip(folded, words, strict=True)]
+        status = [low if low in NOT_VALUES else "ok" for low in folded]
+        columns = [pl.Series("value", value, pl.Categorical), pl.Series("status", status, pl.Categorical)]
+        return said_frame(self._once(said.with_columns(one.gather(code) for one in columns)))
 
     def _long(self, part: CountedPart) -> pl.DataFrame:
         """A row a label: its row, ``picture, region, attribute, value``."""
         index = [ROW, "picture", "region"]
         rows = self.of_part(part)
         if not self._tidy:
-            return rows.unpivot(list(self.attributes), index=index, variable_name="attribute")
+            long = rows.unpivot(list(self.attributes), index=index, variable_name="attribute")
+            return long.with_columns(pl.col("attribute").cast(pl.Categorical))
+        rows = rows.filter(pl.col("attribute").is_in(list(self.attributes)) | pl.col("attribute").is_null())
         if (lost := rows.filter(pl.col("attribute").is_null())).height:
             raise MetadataError(
                 f"{self.file}:{min(lost[ROW])}: 'attribute' must be given, found nothing; fill it in"
@@ -228,7 +235,7 @@ class CountedLabels(CountedFile):
         one = pl.col(of[0]).hash() ^ pl.col("attribute").hash()
         if said.select(one.n_unique()).item() == said.height:
             return said
-        same = pl.coalesce("value", "status")
+        same = pl.coalesce("value", "status").cast(pl.String)
         first = pl.col(ROW).first().over(of)
         said = said.sort(ROW).with_columns(said=same, first=same.first().over(of), first_row=first)
         for row in said.filter(pl.col("said") != pl.col("first")).head(1).iter_rows(named=True):

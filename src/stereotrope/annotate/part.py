@@ -4,19 +4,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.errors import MetadataError
-from stereotrope.inputs.scan import ROW, Only, ScannedFile, without_empty
+from stereotrope.inputs.scan import ROW, Only, ScannedFile, text_key, without_empty
 from stereotrope.tables import LABELLED
 
 PICTURE = pl.UInt32
+_KEY, _BOX, _MODEL = "\0key", "\0box", "\0model"
+"""Columns of what stands for names and boxes, and of models, under names that no column of a file has."""
 _TRIED = 200
 """Rows of no picture that are looked at for why."""
 SAID = {
     "picture": PICTURE,
     "region": pl.UInt32,
-    **dict.fromkeys(("attribute", "value", "status", "rationale"), pl.String),
+    **dict.fromkeys(("attribute", "value", "status", "rationale"), pl.Categorical),
 }
 """Columns of what an annotator says of a part: ``picture`` is its number there, ``region`` the row of the
 file that has it, null for a whole picture; the others as in labels."""
@@ -61,8 +65,9 @@ class FoundRows(NamedTuple):
 class CountedPart:
     """Some of the pictures of a study that is counted.
 
-    pictures: ``name, generator, cell, status``, a row each; a picture's number is that of its row.
-    only: Gives, of an expression of names, which of them are of this part.
+    pictures: ``key, generator, cell, status``, a row each; a picture's number is that of its row, and its key
+        stands for its name (:func:`stereotrope.inputs.scan.text_key`), null where it has none.
+    only: Gives, of an expression of keys, which of them are of this part.
     wanted: Columns that annotators take from a file that they read alike: it is read once for all.
     said: Annotator → what it says of these pictures, of those that came before.
     """
@@ -86,33 +91,48 @@ class CountedPart:
         return self._read[how]
 
     def _rows(self, file: ScannedFile, how: RowReading) -> FoundRows:
-        named = [name for name in (how.key, how.model) if name is not None]
-        boxed = [] if how.box is None else [how.box]
-        columns = list(dict.fromkeys([*named, *boxed, *self.wanted[how]]))
-        read = without_empty(file.texts(columns, only=(how.key, self.only)).collect(engine="streaming"))
-        pictures = (
-            self.pictures.select("name", "generator").with_row_index("picture").cast({"picture": PICTURE})
-        )
+        named = [name for name in (how.key, how.model, how.box) if name is not None]
+        columns = list(dict.fromkeys([*named, *self.wanted[how]]))
+        texts = file.texts(columns, only=(how.key, self.only))
+        keys = {_KEY: how.key, **({} if how.box is None else {_BOX: how.box})}
+        told = [text_key(pl.col(column)).alias(key) for key, column in keys.items()]
+        told += [pl.col(how.model).alias(_MODEL)] if how.model is not None else []
+        read = texts.select(ROW, *told, *self.wanted[how]).collect(engine="streaming")
+        names = {_KEY: "key", _MODEL: "generator"}
+        pictures = self.pictures.select(**names).with_row_index("picture").cast({"picture": PICTURE})
         if how.of is not None:
-            pictures = pictures.filter(generator=how.of)
-        on = ["name", *["generator"] * (how.model is not None)]
-        rows = read.join(pictures.select("picture", *on), left_on=named, right_on=on, maintain_order="left")
-        strays = read.clear() if rows.height == read.height else read.join(rows, on=ROW, how="anti")
-        if rows[ROW].n_unique() < rows.height:
-            row = rows.filter(pl.col(ROW).is_duplicated()).row(0, named=True)
+            pictures = pictures.filter(pl.col(_MODEL) == how.of)
+        on = [_KEY, *[_MODEL] * (how.model is not None)]
+        rows = read.join(pictures.select("picture", *on), on=on, how="left", maintain_order="left")
+        if rows.height > read.height:
+            row = rows.filter(pl.col(ROW).is_duplicated())[ROW].to_list()[0]
             raise MetadataError(
-                f"{file.head.file}:{row[ROW]}: {how.key!r} must name one image, found several for "
-                f"{row[how.key]!r}; name the column of the model with model:"
+                f"{file.head.file}:{row}: {how.key!r} must name one image, found several for "
+                f"{file.named(how.key, [row])[row]!r}; name the column of the model with model:"
             )
-        found = rows.select(ROW, "picture", _region(rows, how.box), *self.wanted[how])
-        return FoundRows(found, read.height, tuple(strays.select(ROW, how.key).head(_TRIED).iter_rows()))
+        lost = rows["picture"].is_null()
+        strays = file.named(how.key, rows.filter(lost)[ROW].head(_TRIED)) if lost.any() else {}
+        rows = rows.filter(~lost) if lost.any() else rows
+        found = without_empty(rows.select(ROW, "picture", _region(rows), *self.wanted[how]))
+        return FoundRows(found, read.height, tuple((row, name) for row, name in strays.items() if name))
 
 
-def _region(rows: pl.DataFrame, box: str | None) -> pl.Expr:
-    if box is None:
+def _region(rows: pl.DataFrame) -> pl.Expr:
+    """The region of each row: the first row of its picture with its box, null without a box."""
+    if _BOX not in rows.columns:
         return pl.lit(None, pl.UInt32).alias("region")
-    region, same = pl.col(ROW), pl.col("picture").hash() ^ pl.col(box).hash()
+    region, same = pl.col(ROW), pl.col("picture").hash() ^ pl.col(_BOX)
     # A box that is listed again is the same region; mostly there is none.
     if rows.select(same.n_unique()).item() < rows.height:
-        region = region.min().over("picture", box)
-    return pl.when(pl.col(box).is_not_null()).then(region).alias("region")
+        region = region.min().over("picture", _BOX)
+    return pl.when(pl.col(_BOX).is_not_null()).then(region).alias("region")
+
+
+def coded_texts(texts: pl.Series) -> tuple[NDArray[np.int64], list[str | None]]:
+    """Each text as a number, and the text of each number."""
+    codes = texts.cast(pl.Categorical).to_physical()
+    known = texts.to_frame("text").with_columns(code=codes).unique("code", maintain_order=True)
+    null = max(known["code"].drop_nulls(), default=0) + 1
+    lookup = np.zeros(null + 1, np.int64)
+    lookup[known["code"].fill_null(null).to_numpy()] = np.arange(known.height)
+    return lookup[codes.fill_null(null).to_numpy()], known["text"].to_list()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stereotrope.annotate import Annotator
+from stereotrope.annotate.counted import CountedFile
 from stereotrope.audit.file import AuditSpec
 from stereotrope.generate import CountableGenerator, Generator
 from stereotrope.inputs.yaml import Source
@@ -58,3 +59,26 @@ def require_counting(
                 "each picture by itself; remove it, or take out `counted`",
                 *at,
             )
+        if message := _of_other_rows(annotator, annotators):
+            raise source.error(f"annotator {annotator.name!r}: {message}", *at)
+
+
+def _of_other_rows(annotator: Annotator, annotators: Sequence[Annotator]) -> str | None:
+    """What is wrong with labels of regions whose boxes another file lists: regions are told apart by rows."""
+    if not isinstance(annotator, CountedFile) or annotator.box is None or annotator.subject != "region":
+        return None
+    for one in annotators:
+        if isinstance(one, CountedFile) and one.gives and set(one.attributes) & set(annotator.needs):
+            if one.rows.digest != annotator.rows.digest:
+                return (
+                    f"{_HERE}, and labels of regions stand in the rows of their boxes; found the boxes in "
+                    f"{one.file} ({one.name!r}) and the labels in {annotator.file}: put them in one file as "
+                    "columns, or take out `counted`"
+                )
+            here, there = ((by.key, by.model, by.box) for by in (annotator, one))
+            if here != there:
+                return (
+                    f"{_HERE}, and rows of {one.file} are read as boxes by {there} and as labels by {here} "
+                    "(picture, model, box); name the same columns"
+                )
+    return None

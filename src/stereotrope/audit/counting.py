@@ -36,24 +36,24 @@ def count_labels(plan: Plan, watcher: Watcher, stop: threading.Event | None) -> 
     n_parts = max(1, -(-int(cells["n_subjects"].sum()) // AT_ONCE))
     watcher.stage(COUNT, n_parts, 0)
     tallies: dict[_Of, Tally] = {}
-    names: list[str] = []
     for number in range(n_parts):
         part = _part(plan, cells, number, n_parts)
-        names += part.pictures["name"].drop_nulls().head(_SAMPLE).to_list()
         _count(plan, part, tallies, cells.height)
         watcher.advance(COUNT, number + 1)
         refuse_stopped(stop, f"{COUNT}: stopped after part {number + 1} of {n_parts}")
+    listing = [one for one in plan.generators if isinstance(one, CountableGenerator)]
+    names = [name for one in listing for name in one.some_names(_SAMPLE)]
     for one in plan.annotators:
         if isinstance(one, CountedFile):
-            one.tell(names[:_SAMPLE])
+            one.tell(names)
     return _table(tallies, cells, plan.annotators)
 
 
 def _part(plan: Plan, cells: pl.DataFrame, number: int, of: int) -> CountedPart:
-    """The pictures whose names are of a part, with what came of them."""
+    """The pictures whose keys are of a part, with what came of them."""
 
-    def only(name: pl.Expr) -> pl.Expr:
-        return pl.lit(True) if of == 1 else name.hash() % of == number
+    def only(key: pl.Expr) -> pl.Expr:
+        return pl.lit(True) if of == 1 else key % of == number
 
     rows = []
     for generator in plan.generators:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stereotrope.annotate.part import coded_texts
 from stereotrope.errors import InputError
 
 MOST_COUNTED = 50_000_000
@@ -47,7 +48,7 @@ class Tally:
         """
         if cell.is_empty():
             return
-        numbers, words = zip(*(_numbered(said[name]) for name in self.columns), strict=True)
+        numbers, words = zip(*(coded_texts(said[name]) for name in self.columns), strict=True)
         sizes = [len(listed) for listed in words]
         # Of several columns only what occurs together is counted.
         code = np.ravel_multi_index(numbers, sizes)
@@ -78,13 +79,3 @@ class Tally:
             numbers = pl.DataFrame({"cell": cells.astype(np.uint32), "n_subjects": counts[cells]})
             parts.append(numbers.select("cell", *alike, "n_subjects"))
         return pl.concat(parts).sort("cell", *self.columns)
-
-
-def _numbered(texts: pl.Series) -> tuple[NDArray[np.int64], list[str | None]]:
-    """Each text as a number, and the text of each number."""
-    codes = texts.cast(pl.Categorical).to_physical()
-    known = texts.to_frame("text").with_columns(code=codes).unique("code", maintain_order=True)
-    null = max(known["code"].drop_nulls(), default=0) + 1
-    lookup = np.zeros(null + 1, np.int64)
-    lookup[known["code"].fill_null(null).to_numpy()] = np.arange(known.height)
-    return lookup[codes.fill_null(null).to_numpy()], known["text"].to_list()

@@ -228,7 +228,7 @@ def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
     from stereotrope.terminal import print_json
 
     with changes_told(folder):
-        headline = reports.headline(open_run(folder), words=known_words)
+        headline = reports.headline(open_run(folder), words=known_words, texts=as_json)
         if as_json:
             print_json(headline)
         else:

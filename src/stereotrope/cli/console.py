@@ -120,7 +120,7 @@ def carry_out_in_terminal(
             work(watcher, stop)
         except (IncompleteError, BudgetError) as error:
             missing = error
-    print_headline(reports.headline(open_run(folder), words=known_words), settings)
+    print_headline(reports.headline(open_run(folder), words=known_words, texts=False), settings)
     page = folder / "report" / "index.html"
     console(settings).print(Text(f"Report: {page}"))
     if open_report:

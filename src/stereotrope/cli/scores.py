@@ -41,7 +41,7 @@ def print_scores(
     shown: set[str] = set()
     for table in leading:
         cells = [[cut_short(cell, _LONGEST_CELL) for cell in row] for row in table["rows"]]
-        _print(table["title"], list(table["columns"]), cells, out)
+        _print(table["title"], list(table["columns"]), cells, out, len(cells))
         shown |= set(table["replaces"])
     for scores in (*events, *(one for one in found.values() if one not in events)):
         beneath = [one for one in found.values() if one.beneath == scores.measure]
@@ -160,18 +160,18 @@ def _print_table(
     columns = [*(c.replace("_", " ") for c in scope), _value_head(rows), *["noise floor"] * floor]
     columns += [*["q"] * tested, "n"]
     lines = []
-    for row in ordered:
+    for row in _first(ordered):
         line = [*_labels(row, scope), _value(row)]
         line += [number(row.get("floor"), row.get("n"))] * floor
         line += [probability(row.get("q_value"))] * tested
         none = row.get("n") is None or _averaged(row, scope)
         lines.append([*line, "" if none else thousands(row["n"])])
     if lines:
-        _print(title, columns, lines, out)
+        _print(title, columns, lines, out, len(ordered))
     else:
         out.print()
         print_wrapped(Text(title, style="bold"), out)
-    if floor and len(lines) > 1 and known == _strongest(known):
+    if floor and len(ordered) > 1 and known == _strongest(known):
         apart = ", means apart" * bool(single and means)
         out.print(Text(f"In the order of the distance above the noise floor{apart}.", style="dim"))
     if tested and lines:
@@ -262,7 +262,7 @@ def _beside(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
             ]
             for key, own in cells.items()
         ]
-        _print(title, columns, lines, out)
+        _print(title, columns, lines, out, len(lines))
     return True
 
 
@@ -303,7 +303,7 @@ _FORMS: Mapping[str, Callable[[_Scores, Sequence[_Scores], Console], bool]] = {
 
 def _scope(rows: Sequence[_Row]) -> list[str]:
     """Columns that tell the rows apart: factors, and attribute and category where they vary."""
-    present = dict.fromkeys(c for r in rows for c in r if c not in ESTIMATE_COLUMNS)
+    present = dict.fromkeys(c for c in next(iter(rows), {}) if c not in ESTIMATE_COLUMNS)  # all have the same
     if len(rows) == 1:
         return [c for c in present if c != "generator" and rows[0][c] is not None]
     present |= dict.fromkeys(("attribute", "category"))
@@ -354,7 +354,8 @@ def _inside(title: str) -> str:
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
-def _print(title: str, columns: list[str], lines: list[list[str]], out: Console) -> None:
+def _print(title: str, columns: list[str], lines: list[list[str]], out: Console, n: int) -> None:
+    """Print the first of ``n`` lines."""
     out.print()
     print_rows(title, columns, _first(lines), out)
-    _print_rest(len(lines), out)
+    _print_rest(n, out)

@@ -194,10 +194,14 @@ class CountableGenerator(Generator):
 
     @abstractmethod
     def listed(self, only: Only) -> pl.DataFrame:
-        """Return a row a picture: ``name`` and ``cell``.
+        """Return a row a picture: ``key``, which stands for its name, null without one, and ``cell``.
 
-        only: Gives, of an expression of names, which of them are asked for.
+        only: Gives, of an expression of keys, which of them are asked for.
         """
+
+    @abstractmethod
+    def some_names(self, n: int) -> list[str]:
+        """Return what the first of its pictures are called, at most ``n``."""
 
 
 class KnownGenerator(Generator):

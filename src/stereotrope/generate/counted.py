@@ -1,6 +1,7 @@
 """Studies of millions of pictures that exist as files alone: rows that are alike are counted."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -12,9 +13,10 @@ from stereotrope.generate.labelled import LABELS_EXAMPLE, LabelledGenerator, out
 from stereotrope.generate.listing import LabelledOptions, ListedPicture
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.rows import Row, picture_column
-from stereotrope.inputs.scan import ROW, Only, ScannedFile, scan_rows
+from stereotrope.inputs.scan import ROW, Only, ScannedFile, scan_rows, text_key
 
 _NAMED, _MODEL, _STATUS, _REASON, _PROMPT = "\0named", "\0model", "\0status", "\0reason", "\0prompt"
+_GROUP = "\0group"
 """What is known of groups, under names that no column of a file has."""
 
 
@@ -97,18 +99,23 @@ class CountedListing(LabelledGenerator, CountableGenerator):
 
         Raises MetadataError: Two rows say different things of a picture.
         """
-        groups = self._groups.select(*self._said, _NAMED, "cell", generator=_MODEL)
-        rows = self._texts(only)
-        known = rows.join(groups.lazy(), on=[*self._said, _NAMED], nulls_equal=True)
-        found = (
-            known.select(ROW, "cell", "generator", name=self._column).sort(ROW).collect(engine="streaming")
-        )
-        is_named = pl.col("name").fill_null("") != ""
-        named = found.filter(is_named)
-        same = pl.col("name").hash() ^ pl.col("generator").hash()
+        # Of the numbers that can stand for a group the first that no two groups share.
+        hashes = (pl.struct(*self._said, _NAMED).hash(seed) for seed in count())
+        alike = next(h for h in hashes if self._groups.select(h.is_unique().all()).item())
+        groups = self._groups.select("cell", alike.alias(_GROUP), generator=_MODEL)
+        rows = self._texts(only).select(ROW, alike.alias(_GROUP), key=text_key(pl.col(self._column)))
+        found = rows.collect(engine="streaming")
+        found = found.join(groups, on=_GROUP, maintain_order="left").drop(_GROUP)
+        named = found.drop_nulls("key")
+        same = pl.col("key") ^ pl.col("generator").hash()
         if named.select(same.n_unique()).item() < named.height:
             named = self._each_once(named)
-        return pl.concat([named, found.filter(~is_named)]).select("name", "cell")
+        return pl.concat([named, found.filter(pl.col("key").is_null())]).select("key", "cell")
+
+    def some_names(self, n: int) -> list[str]:
+        """As of :class:`CountableGenerator`."""
+        names = self._file_rows.texts([self._column]).select(self._column)
+        return names.filter(pl.col(self._column) != "").head(n).collect()[self._column].to_list()
 
     def _texts(self, only: Only | None = None) -> pl.LazyFrame:
         wanted = None if only is None else (self._column, only)
@@ -121,12 +128,16 @@ class CountedListing(LabelledGenerator, CountableGenerator):
         return Row(self._file_rows.head.file, group["line"], {**values, _NAMED: group[_NAMED]})
 
     def _each_once(self, named: pl.DataFrame) -> pl.DataFrame:
-        one = ["name", "generator"]
-        first = {"first_row": pl.col(ROW).first().over(one), "first_cell": pl.col("cell").first().over(one)}
-        other = named.with_columns(**first).filter(pl.col("cell") != pl.col("first_cell"))
+        one, file = ["key", "generator"], self._file_rows
+        again = named.filter(pl.struct(one).is_duplicated())
+        names = file.named(self._column, again[ROW])
+        told = again.with_columns(name=pl.Series(map(names.get, again[ROW]), dtype=pl.String))
+        said = pl.struct("name", "cell")
+        first = pl.col(ROW).first().over(one)
+        other = told.with_columns(first_row=first).filter(said != said.first().over(one))
         for row in other.head(1).iter_rows(named=True):
             raise MetadataError(
-                f"{self._file_rows.head.file}:{row[ROW]}: {row['name']!r} must be listed once, found again "
+                f"{file.head.file}:{row[ROW]}: {row['name']!r} must be listed once, found again "
                 f"with other values (first in row {row['first_row']}); remove one of the rows"
             )
         return named.unique(one, keep="first", maintain_order=True)

@@ -23,11 +23,12 @@ _MOST_LEVELS, _FEW_LEVELS, _MOST_SIGNS = 12, 6, 300
 _LABEL_STATES = ("unclear", "refused", "invalid")
 
 
-def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
+def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dict[str, Any]:
     """Return what a person should read first, as plain data.
 
     run: An opened run.
     words: Makes the words of measures where the run stores none, as older ones do.
+    texts: Whether ``tables`` have their ``rows`` of text, of which a large run has very many.
 
     Returns: JSON-serialisable, its texts as stored (pass them through :mod:`stereotrope.escape`):
 
@@ -49,10 +50,10 @@ def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
       undefined one null with ``undefined`` as the reason.
     """
     with changes_told(run.path):
-        return headline_of(Material(run, words))
+        return headline_of(Material(run, words), texts=texts)
 
 
-def headline_of(material: Material) -> dict[str, Any]:
+def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
     """:func:`headline` of a run that was made ready already."""
     found = [(one.title, row) for one in material.first_findings for row in one.rows]
     parts = [(s, *s.headline(material)) for s in sections_in_order(material.info) if s.headline is not None]
@@ -74,7 +75,7 @@ def headline_of(material: Material) -> dict[str, Any]:
             for s, told, tables in parts
             if told or tables
         ],
-        "tables": [t for one in series_in_order(material) for t in _tables(material, one)],
+        "tables": [t for one in series_in_order(material) for t in _tables(material, one, texts)],
     }
 
 
@@ -153,18 +154,21 @@ def summary(material: Material) -> str:
     )
 
 
-def _tables(material: Material, series: Series) -> list[dict[str, Any]]:
+def _tables(material: Material, series: Series, texts: bool) -> list[dict[str, Any]]:
     """One table a definition: the scores over all attributes; of a series without any, those of each."""
     known = series.rows(material.estimates)
     frame = known.filter(OVER_ALL | ~OVER_ALL.any().over("measure", *MARKS))
     definitions = frame["definition"].unique(maintain_order=True).to_list()
+    several = len(definitions) > 1
     return [
-        _table(material, frame.filter(pl.col("definition").eq_missing(name)), name, len(definitions) > 1)
+        _table(material, frame.filter(pl.col("definition").eq_missing(name)), name, several, texts)
         for name in definitions
     ]
 
 
-def _table(material: Material, frame: pl.DataFrame, definition: str | None, several: bool) -> dict[str, Any]:
+def _table(
+    material: Material, frame: pl.DataFrame, definition: str | None, several: bool, texts: bool
+) -> dict[str, Any]:
     series = series_of(frame.row(0, named=True))
     prose = material.explain(series, definition)
     scope = [c for c in frame.columns if c in ("generator", *material.factors) and frame[c].count()]
@@ -179,7 +183,7 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
             probability(r["q_value"]),
             "" if r["n"] is None else thousands(r["n"]),
         ]
-        for r in records
+        for r in (records if texts else ())
     ]
     columns = [*(words(c) for c in scope), "value [interval]", "adjusted [interval]", "q", "n"]
     keep = [i for i in range(len(columns)) if any(row[i] for row in rows)]

@@ -21,6 +21,7 @@ from stereotrope.suites.reading import audit_template
 FOLDER = Path(__file__).parents[3] / "src/stereotrope/suites/everyday"
 OVER_SCENARIOS = [
     *["female_ratio"] * 2,
+    "share",
     "mean_ratio",
     "stability",
     "ratio_entropy",
@@ -147,7 +148,8 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
     (tmp_path / "labels.csv").write_text("\n".join(labels) + "\n")
     run = st.Audit.from_text(MADE, base=tmp_path).run(tmp_path / "run")
     women = run.estimates.filter(measure="share", category="female")
-    by_scenario = women.filter(pl.col("scenario").is_not_null())
+    ratios = run.estimates.filter(measure="female_ratio")
+    by_scenario = ratios.filter(pl.col("scenario").is_not_null(), pl.col("variation").is_null())
     assert dict(by_scenario.select("scenario", "value").iter_rows()) == {
         "a person working as a nurse": 1.0,
         "a person working as a welder": 0.25,
@@ -174,18 +176,18 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
 @pytest.mark.parametrize(
     ("more", "measures"),
     [
-        (JUDGE, ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS, "variation_effect"]),
+        (JUDGE, ["refusal_rate", *OVER_SCENARIOS, "variation_effect"]),
         (
             JUDGE + "baseline: {variation: a person}\n",
-            ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS, "variation_effect", "share_difference"],
+            ["refusal_rate", *OVER_SCENARIOS, "variation_effect", "share_difference"],
         ),
         (
             JUDGE.replace("annotators", "prompts: {subjects: [someone]}\nannotators"),
-            ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS],
+            ["refusal_rate", *OVER_SCENARIOS],
         ),
         (
             JUDGE + "prompts: {groups: [contexts]}\n",
-            ["refusal_rate", *["share"] * 2, *OVER_SCENARIOS[:-1], "variation_effect"],
+            ["refusal_rate", *OVER_SCENARIOS[:-1], "variation_effect"],
         ),
         (JUDGE + "prompts: [{text: a nurse}]\n", []),
         ("annotators: [colour]\n", ["refusal_rate"]),
