@@ -51,7 +51,7 @@ def dots(
 
     rows: ``label, value, low, high, floor, text, short, sure``, with several series ``series``; ``sure`` is
         False for a hollow dot, ``text`` stands at the right, ``short`` on a narrow page. The band is between
-        ``floor`` and ``base``, which is 0 unless given.
+        ``floor`` and ``base``, which is 0 unless given. ``mark`` is where an upright tick stands.
     unit, domain: Title and ends of the axis.
     series: Names of the series in their order; two or more get a colour and a shape each.
     zero_line, bars: Draw a line at 0, for differences; a thin bar from 0 to each dot, for shares.
@@ -77,6 +77,9 @@ def dots(
     if names:
         y["yOffset"] = {"field": "series", "sort": names, "scale": {"domain": names}}
     layers = _layers(x, names, room, banded=any("floor" in v for v in values), bars=bars)
+    if any("mark" in v for v in values):
+        mark = {"type": "tick", "thickness": 2.5, "color": "var(--ink)", "aria": False}
+        layers.insert(0, layer(mark, {"x": {"field": "mark", **x}}, "isValid(datum.mark)"))
     return {**chart_frame(values, step * len(order)), "encoding": y, "layer": layers}
 
 

@@ -341,6 +341,19 @@ def test_a_small_study_shows_every_scenario_by_name_first(tmp_path: Path) -> Non
     assert all("[" in row["text"] for row in rows)
 
 
+def test_a_stroke_is_the_share_in_the_reference_which_is_named(run: FakeRun) -> None:
+    (ratios,) = Ratios.of(Material(run))
+    figure = named_figure(ratios, [])
+    rows = figure.panels[0].spec["data"]["values"]
+    stored = run.estimates.filter(measure="amplification", prompt_group="activities", generator="model-a")
+    known = {r["scenario"]: r["value"] for r in stored.iter_rows(named=True)}
+    assert len(known) == 9
+    own = {r["label"]: r["mark"] - r["value"] for r in rows if r["series"] == "model-a"}
+    assert own == {name: pytest.approx(gap, abs=1e-12) for name, gap in known.items()}
+    assert "Source of the strokes: everyday gender, eq. 4; reference: a survey, 2022." in figure.notes
+    assert figure.table.columns[-1] == "in the reference"
+
+
 def test_pictures_that_do_not_count_are_told_by_reason(tmp_path: Path) -> None:
     (ratios,) = Ratios.of(Material(crossed(tmp_path)))
     line = kept_line(ratios)
@@ -370,7 +383,7 @@ def test_where_nothing_was_compared_the_first_screen_says_what_was_measured(run:
     (ratios,) = Ratios.of(Material(run))
     assert '<a href="#scenarios">Whom the models draw' in first
     assert all(line.partition(" (")[0] in first for line in sentences(ratios))
-    assert "model-a: of 18" not in section(page)
+    assert "<p>model-a: of 18" not in section(page)
 
 
 def test_no_measure_over_scenarios_no_section(tmp_path: Path) -> None:

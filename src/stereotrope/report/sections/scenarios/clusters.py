@@ -56,7 +56,6 @@ class ClusterTable:
 
 def cluster_line(ratios: Ratios) -> ScenarioLine | None:
     """A table of colours a group: its clusters at both ends, a column a model; all of them in the table."""
-    ratios = ratios.apart
     told, material = ClusterTable(ratios), ratios.material
     if not told.frame.height:
         return None

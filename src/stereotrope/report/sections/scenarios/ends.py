@@ -8,10 +8,11 @@ import polars as pl
 from stereotrope.report.charts.dots import dots
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.charts.heat import head_width, heat
-from stereotrope.report.datatable import dot_of, estimate_cell, estimate_text, table_by, table_of
+from stereotrope.report.datatable import TableCell, dot_of, estimate_cell, estimate_text, table_by, table_of
 from stereotrope.report.material import words
 from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, notes_of, panel_words
+from stereotrope.report.prose import listing
 from stereotrope.report.sections.scenarios.ratios import (
     Ratios,
     ScenarioLine,
@@ -82,10 +83,15 @@ def named_figure(ratios: Ratios, notes: Sequence[str]) -> Figure:
     value = words(str(ratios.basis["category"]))
     title = f"Whom the models draw: share labelled {value} in each scenario{ratios.named}"
     colours = "" if dotted else " Purple is above one half, orange below; the table has the intervals."
+    colours += " The upright stroke is the share in the reference." if dotted and ratios.references else ""
     several = ", the highest mean over the models first" if len(ratios.lines) > 1 else ", the highest first"
+    sources = (
+        ratios.stored("amplification", by=[ratios.over])["source"].drop_nulls().unique(maintain_order=True)
+    )
+    beside = [f"Source of the strokes: {listing(sources.to_list(), most=3)}."] if ratios.references else []
     more: dict[str, Any] = {
         "title": title,
-        "notes": [*notes_of(ratios.rows, 0, 0, dots=False), *notes],
+        "notes": [*notes_of(ratios.rows, 0, 0, dots=False), *notes, *beside],
         "reads": f"A row a scenario{several}.{colours}"
         if panels
         else "No scenario has a ratio that could be drawn.",
@@ -105,8 +111,12 @@ def _dots_panel(ratios: Ratios, rows: pl.DataFrame, group: str, names: Sequence[
     for row in rows.iter_rows(named=True):
         said, bare = (estimate_text(ratios.material, row, bare=bare) for bare in (False, True))
         series = row["_line"] if several else None
-        drawn.append(dot_of(row, short[str(row[ratios.over])], said, bare, series=series))
-    spec = dots(drawn, unit=ratios.prose.unit, series=ratios.lines, wrapped=_SIGNS, ticks=(0, 0.5, 1))
+        known = ratios.references.get((row["_line"], str(row[ratios.over])))
+        told = said if known is None else f"{said}, in the reference {number(known, places=2)}"
+        drawn.append(
+            dot_of(row, short[str(row[ratios.over])], told, bare, series=series, text=said, mark=known)
+        )
+    spec = dots(drawn, unit=ratios.unit, series=ratios.lines, wrapped=_SIGNS, ticks=(0, 0.5, 1))
     lines = max(len(names), round(_OF_A_DOT * len(drawn)))
     return [Panel(headed(group, begin), spec, panel_words("Scenarios", group, drawn), lines)]
 
@@ -196,6 +206,10 @@ def _table(ratios: Ratios, rows: pl.DataFrame, title: str) -> Any:
     }
     if any(ratios.group_names):
         columns = {"group": ratios.group_of, **columns}
+    if ratios.references:
+        columns["in the reference"] = lambda row: TableCell(
+            number(ratios.references.get((row["_line"], str(row[ratios.over]))), places=2), numeric=True
+        )
     return table_by(title, rows.to_dicts(), columns, f"tables/{ratios.measure}.csv")
 
 
@@ -216,7 +230,7 @@ def _of_each(ratios: Ratios, every: pl.DataFrame) -> Figure:
             said, short = (estimate_text(ratios.material, row, bare=bare) for bare in (False, True))
             rows.append(dot_of(row, names[str(row[over])], said, short))
         top = [row["label"] for row in rows[:_ENDS]] if not few else []
-        spec = dots(rows, unit=ratios.prose.unit, apart=top, wrapped=_SIGNS)
+        spec = dots(rows, unit=ratios.unit, apart=top, wrapped=_SIGNS)
         panels.append(Panel(headed(line, begin), spec, panel_words("Scenarios", line, rows), 2 * len(rows)))
     frame = every.drop("_line")
     title = f"The scenarios with the highest and the lowest ratios of each model{ratios.named}"

@@ -27,14 +27,13 @@ _SINGLE = "An effect on average: single scenarios may move either way, few pictu
 
 
 def further_lines(ratios: Ratios) -> list[ScenarioLine]:
-    """The lines that there is something for, in the order of reading."""
-    lines = [make(ratios) for make in _LINES]
+    """The lines that there is something for, in the order of reading; what crosses scenarios has panels."""
+    lines = [make(ratios.apart) for make in _LINES]
     return [line for line in lines if line is not None and line.figures]
 
 
 def _agreement(ratios: Ratios) -> ScenarioLine | None:
     """Which models agree."""
-    ratios = ratios.apart
     frame = ratios.stored("model_agreement")
     figures = [_pairs(ratios, frame, both=True, top=1.0)] if frame.height else []
     return ScenarioLine("Agreement between models", figures, frame)
@@ -42,7 +41,6 @@ def _agreement(ratios: Ratios) -> ScenarioLine | None:
 
 def _changes(ratios: Ratios) -> ScenarioLine | None:
     """How far ratios change between models, each with each other, or between other settings."""
-    ratios = ratios.apart
     title, measures = "How far ratios change between two settings", ("ratio_change", "ratio_change_absolute")
     rows = ratios.material.scores.filter(pl.col("measure").is_in(measures))
     compared = rows["contrast"].drop_nulls().unique().to_list()
@@ -121,17 +119,15 @@ def _stability(ratios: Ratios) -> ScenarioLine | None:
     return ScenarioLine("How many pictures a ratio needs", [figure], frame)
 
 
-def _by_model(title: str, measure: str, *, apart: bool = False) -> Callable[[Ratios], ScenarioLine | None]:
+def _by_model(title: str, measure: str) -> Callable[[Ratios], ScenarioLine | None]:
     """A line of a measure that gives each model a number a group: dots, a row a model."""
 
     def make(ratios: Ratios) -> ScenarioLine | None:
-        ratios = ratios.apart if apart else ratios
         frame, material, panels = ratios.stored(measure), ratios.material, []
         prose = material.explain(measure, ratios.basis["definition"])
         domain = domain_of(frame.select("value", "low", "high", "floor").to_dicts())
         for group, rows in ratios.by_place(frame) if frame.height else ():
-            columns = ["generator", *ratios.crossing]
-            drawn = dot_rows(material, [r for r in rows if r["value"] is not None], columns)
+            drawn = dot_rows(material, [r for r in rows if r["value"] is not None], ["generator"])
             spec = dots(drawn, unit=prose.unit, domain=domain, zero_line=domain[0] < 0)
             panels += [Panel(group, spec, panel_words(prose.title, group, drawn), len(drawn))] * bool(drawn)
         if not frame.height:
@@ -153,7 +149,7 @@ def _line(material: Material, title: str, frame: pl.DataFrame) -> ScenarioLine |
 
 def _wordings(ratios: Ratios) -> ScenarioLine | None:
     """How the wording moves ratios: a row a wording, a dot a model; the contrast names its factor."""
-    ratios, title = ratios.apart, "What the wording of the subject does"
+    title = "What the wording of the subject does"
     rows = ratios.material.scores.filter(measure="variation_effect")
     by = [c for c in rows["contrast"].drop_nulls().unique().to_list() if c in rows.columns]
     frame = ratios.stored("variation_effect", by=by)
@@ -187,7 +183,7 @@ _LINES: Sequence[Callable[[Ratios], ScenarioLine | None]] = (
     ends_line,
     cluster_line,
     _agreement,
-    _by_model("Which model shows it more often than the others", "model_deviation", apart=True),
+    _by_model("Which model shows it more often than the others", "model_deviation"),
     _by_model("How even the ratios are", "ratio_entropy"),
     _changes,
     _wordings,

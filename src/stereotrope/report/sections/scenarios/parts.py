@@ -45,11 +45,9 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
         left = len(told) - _MOST_SENTENCES
         more = [f"The table below has {count(left, 'more model', 'more models')}."] if left > 0 else []
         answer, spread = _answer(ratios)
-        said = Block("text", [*told[:_MOST_SENTENCES], *more])
-        if material.without_findings:
-            said = Block("text", more)
-        # Of a small study the figure says it all.
-        blocks += [answer, said] if spread else [said, answer]
+        # Of a small study the figure says it all, and the first screen what no finding says.
+        told = [] if spread or material.without_findings else [*told[:_MOST_SENTENCES], *more]
+        blocks += [Block("text", told), answer]
         mine = [*spread, *mine]
         blocks += _behind(mine)
         lines += [*mine, ScenarioLine("", [], ratios.stored(DOMINATED, FOR_CERTAIN, MEAN))]
@@ -60,11 +58,10 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
 def _answer(ratios: Ratios) -> tuple[Block, list[ScenarioLine]]:
     """The figure that answers: of a small study every scenario by name, with the histogram behind a line."""
     if not is_small(ratios):
-        return Block(figures=[spread_figure(ratios)]), []
-    named = named_figure(ratios, spread_notes(ratios))
-    return Block(figures=[named]), [
-        ScenarioLine(_SPREAD, [spread_figure(ratios, _SPREAD)], ratios.rows.clear())
-    ]
+        return Block(figures=[spread_figure(ratios.apart)]), []
+    named, spread = named_figure(ratios, spread_notes(ratios)), spread_figure(ratios.apart, _SPREAD)
+    spread = replace(spread, notes=[*sentences(ratios), *spread.notes])
+    return Block(figures=[named]), [ScenarioLine(_SPREAD, [spread], ratios.rows.clear())]
 
 
 def _lead(every: Sequence[Ratios]) -> str:

@@ -144,6 +144,19 @@ class Ratios:
         """The words of the ratio."""
         return self.material.explain(self.measure, self.basis["definition"])
 
+    @property
+    def unit(self) -> str:
+        """What a ratio is a share of, for an axis."""
+        return f"share labelled {words(str(self.basis['category']))}, of pictures with a definite label"
+
+    @cached_property
+    def references(self) -> dict[tuple[str, str], float]:
+        """Line and scenario → the share in the reference that its ratio was set beside, where it was."""
+        told = self.stored("amplification", by=[self.over]).filter(pl.col("value").is_not_null())
+        apart = {(self.line_of(r), str(r[self.over])): r["value"] for r in told.iter_rows(named=True)}
+        own = {(self.line_of(r), str(r[self.over])): r["value"] for r in self.rows.iter_rows(named=True)}
+        return {place: gap + own[place] for place, gap in apart.items() if own.get(place) is not None}
+
     @cached_property
     def lines(self) -> list[str]:
         """The models that have a row, at every level of what crosses scenarios, in the order of the run."""

@@ -200,7 +200,7 @@ def _panel(
         told.append(said)
     ticks = sorted({0.0, stored.ends[0], 0.5, stored.ends[1], 1.0})
     lines = [cell.line for cell in cells]
-    unit = f"{words(str(ratios.basis['category']))}: {ratios.prose.unit}"
+    unit = ratios.unit
     spec = histograms(rows, lines=lines, domain=(0.0, 1.0), middle=_EVEN, ticks=ticks, unit=unit)
     alt = visible(ellipsis(f"Histogram of the scenarios' ratios. {group}: {'; '.join(told)}.", 700))
     return Panel(group, spec, alt, 2 * len(lines))
@@ -326,8 +326,8 @@ def _sentence(ratios: Ratios, model: str, parts: Sequence[Sequence[Dominance]]) 
         told = [f"share {estimate_text(ratios.material, of[0].plain)}"] if len(of) == 1 else []
         told += [f"{thousands(sum(sure))} for certain"] if sure else []
         behind = f" ({', '.join(told)})" if told else ""
-        what = f" of their pictures labelled {value}" if not ends else ""
-        have = "has" if plain <= 1 else "have"
+        have, their = ("has", "its") if plain <= 1 else ("have", "their")
+        what = f" of {their} pictures labelled {value}" if not ends else ""
         ends.append(f"{thousands(plain) if plain else 'none'} {have} {of[0].heading}{what}{behind}")
     left: Counter[str] = Counter()
     for part in parts:
