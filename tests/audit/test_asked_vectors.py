@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 import stereotrope as st
 from stereotrope.cli import app
-from stereotrope.errors import AuditFileError, IncompleteError
+from stereotrope.errors import IncompleteError
 from stereotrope.testing import Loopback, Response
+from stereotrope.testing.embeddings import embed
 
 PHRASES = [f"{verb} {thing}" for verb in ("bake", "repair", "wash") for thing in "abcdefghijklmnopqrstuvwxy"]
 AUDIT = """\
@@ -64,6 +65,7 @@ def test_a_plan_counts_texts_requests_and_titles_to_come(served):
     [
         ({"data": []}, "answered with 0 vectors of numbers where"),
         ({"data": [{"index": 0, "embedding": ["a"]}]}, "answered with 0 vectors of numbers"),
+        ({"data": [{"index": 0, "embedding": [10**400]}]}, "answered with 0 vectors of numbers"),
         ({"error": {"message": "no such thing"}}, "no such thing"),
     ],
 )
@@ -76,16 +78,24 @@ def test_a_reply_without_the_vectors_is_told_and_changes_no_file(served, body, m
     assert not (file.parent / "clusters.csv").exists()
 
 
-def test_a_vector_of_nothing_is_told_with_its_phrase(served):
+@pytest.mark.parametrize("vector", [[0.0] * 64, [float("nan")] * 64, [1.0, 2.0]])
+def test_a_vector_of_nothing_is_told_with_its_phrase_and_asked_for_again_alone(served, vector):
     server, file = served
+    faulty = [True]
 
-    def zeros(request):
-        listed = [{"index": i, "embedding": [0.0, 0.0]} for i in range(len(request.body["input"]))]
+    def partly(request):
+        listed = embed(request).body["data"]
+        for one in listed:
+            if faulty[0] and "bake a" in request.body["input"][one["index"]]:
+                one["embedding"] = vector
         return Response(200, {"data": listed})
 
-    server.register("POST", "/v1/embeddings/", zeros, kind="embeddings")
+    server.register("POST", "/v1/embeddings/", partly, kind="embeddings")
     file.write_text(file.read_text().replace(server.url, f"{server.url}/embeddings/x"))
     with pytest.raises(
-        AuditFileError, match=r"audit.yaml:4: encoder 'openai:e' gives 'bake a' no vector that can"
+        IncompleteError, match=r"e: 1 of 75 missing: encoder 'e' gives 'bake a' no vector .*; take another"
     ):
         st.Audit.from_yaml(file).design()
+    faulty[0], asked = False, len(server.received)
+    st.Audit.from_yaml(file).design()
+    assert [each.body["input"] for each in server.received[asked:]] == [["bake a"]]

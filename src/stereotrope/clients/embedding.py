@@ -16,6 +16,8 @@ from stereotrope.clients.prices import Expectation, Price, expectation
 from stereotrope.errors import ModelError
 
 _CHARACTERS_A_TOKEN = 4
+_ENDLESS = 2**64
+"""Whole numbers from here on are none of a vector; no float holds those of hundreds of digits."""
 
 
 class EmbeddingClient:
@@ -90,7 +92,7 @@ def _vectors(reply: Any, n: int) -> list[list[float]]:
 
 def _is_vector(found: Any) -> bool:
     plain = isinstance(found, list) and bool(found)
-    return plain and all(isinstance(x, int | float) and not isinstance(x, bool) for x in found)
+    return plain and all(type(x) is float or (type(x) is int and abs(x) < _ENDLESS) for x in found)
 
 
 def _usage(reply: Any) -> Usage:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
+from stereotrope.inputs.options import shorten
 from stereotrope.plugins import version_of
 from stereotrope.stats.vectors import unit_vector
 
@@ -74,12 +75,17 @@ def unit_vectors(rows: Sequence[Any], texts: Sequence[str], encoder: str) -> Vec
     for text, row in zip(texts, rows, strict=True):
         vector = None if row is None else unit_vector(row)
         if vector is None or len(vector) != len(made[0] if made else vector):
-            raise UsageError(
-                f"encoder {encoder!r} gives {text!r} no vector that can be compared; take another "
-                "encoder, or leave the phrase out"
-            )
+            raise UsageError(no_vector(encoder, text))
         made.append(vector)
     return np.stack(made)
+
+
+def no_vector(encoder: str, text: str) -> str:
+    """What is said of a text whose vector is none, or of another length than the others'."""
+    return (
+        f"encoder {encoder!r} gives {shorten(text)} no vector that can be compared (its numbers are not "
+        "finite, all 0, or of another count); take another encoder, or leave the phrase out"
+    )
 
 
 def told_words(texts: Sequence[str]) -> dict[str, str]:

@@ -3,13 +3,14 @@
 import hashlib
 import importlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from stereotrope.clients import EmbeddingClient, Expectation
 from stereotrope.design.asking import STAGE, Asking
-from stereotrope.design.factors.clustering import Vectors, unit_vectors
-from stereotrope.errors import UsageError
+from stereotrope.design.factors.clustering import Vectors, no_vector, unit_vectors
+from stereotrope.errors import ModelError, UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text, options_of, shorten
 from stereotrope.inputs.serving import ModelOptions
@@ -91,17 +92,24 @@ class EmbeddingAsker:
         """Content key of a text's vector by this model."""
         return hashlib.sha256(json.dumps([self.fingerprint, text]).encode()).hexdigest()
 
-    async def process(self, text: str) -> dict[str, Any]:
+    async def process(self, text: str) -> dict[str, Any] | ModelError:
         """The vector of one text."""
         return (await self.process_batch([text]))[0]
 
-    async def process_batch(self, texts: Sequence[str]) -> list[dict[str, Any]]:
-        """The vectors of texts, as text.
+    async def process_batch(self, texts: Sequence[str]) -> list[dict[str, Any] | ModelError]:
+        """The vectors of texts, as text; an error in the place of one that cannot be compared.
 
         Raises ModelError, ModelUnusable, BudgetError: As :meth:`~stereotrope.clients.EmbeddingClient.embed`.
         """
         found = [unit_vector(row) for row in await self._client.embed(texts)]
-        return [{} if one is None else {"vector": pack(one)} for one in found]
+        lengths = Counter(len(one) for one in found if one is not None)
+        usual = max(lengths, key=lengths.__getitem__, default=0)
+        return [
+            ModelError(no_vector(self.name, text))
+            if one is None or len(one) != usual
+            else {"vector": pack(one)}
+            for text, one in zip(texts, found, strict=True)
+        ]
 
     def payload(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the ledger keeps."""
