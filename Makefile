@@ -27,6 +27,7 @@ long: $(VENV)/test-installed
 bench: $(VENV)/test-installed
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.lexicon
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m bench.spectrum
 
 docs: $(VENV)/test-installed
 	$(BIN)/python docs/generate.py

@@ -1,0 +1,96 @@
+"""What stands out: attributes shown more often than is true, and scores that uniform pictures keep low."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
+from stereotrope.measure.sentences import clean, quoted, span, two_decimals
+from stereotrope.tables import warnings_of
+
+_FEW = 0.05
+"""p-value above which a score is not told from 0."""
+
+
+@finder("stereotype", "uniform", place=15)
+def stereotypes(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Scores, each a one-sided test; and low ones of pictures that hardly vary along the attribute."""
+    rows = [row for row, _ in evidence.compared("stereotype_score", "stereotype_difference")]
+    away = {_place(row): row for row in rows if row["measure"] == "stereotype_difference"}
+    low: dict[Any, Mapping[str, Any]] = {}
+    for row in rows:
+        if row["measure"] != "stereotype_score" or row["p_value"] is None or _place(row) not in away:
+            continue
+        scope, beside = scope_of(row), away[_place(row)]
+        yield Candidate.tested(
+            "stereotype",
+            {**row, "n_reference": 0},
+            sentence=partial(_shown, scope, row, beside),
+            images=partial(_labelled, evidence, scope, row),
+            value=beside["value"],
+            interval=(beside["value"], beside["low"], beside["high"]),
+            category=row["category"],
+            parts=(str(row["category"]),),
+        )
+        if row["p_value"] > _FEW:
+            low[_place(row)[:2]] = row
+    for row in _centred(evidence):
+        scope = {name: level for name, level in scope_of(row).items() if name != "annotator"}
+        score = low.get((frozenset(scope.items()), row["attribute"]))
+        if score is not None and row["high"] is not None and row["high"] < row["floor"]:
+            yield Candidate(
+                "uniform",
+                scope,
+                row["attribute"],
+                row["floor"] - row["high"],
+                "wals",
+                partial(_uniform, scope, row, score),
+                partial(evidence.pictures.requested, scope),
+                parts=(str(row.get("annotator") or row["instrument"]),),
+            )
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return frozenset(scope_of(row).items()), row["attribute"], row["category"]
+
+
+def _centred(evidence: RunEvidence) -> Iterator[dict[str, Any]]:
+    for row in evidence.estimates.iter_rows(named=True):
+        if row["measure"] == "wals" and row["definition"] == "centred" and row["value"] is not None:
+            yield row
+
+
+def _labelled(evidence: RunEvidence, scope: Mapping[str, str], row: Mapping[str, Any]) -> list[str]:
+    return list(evidence.pictures.values(row["attribute"], scope).get(row["category"], ()))
+
+
+def _where(scope: Mapping[str, str]) -> tuple[str, str]:
+    """The model in front, and everything else behind."""
+    others = [f"{clean(name)} {quoted(level)}" for name, level in scope.items() if name != "generator"]
+    lead = f"{clean(scope['generator'])}: " if "generator" in scope else ""
+    return lead, f" with {', '.join(others)}" if others else ""
+
+
+def _shown(scope: Mapping[str, str], row: Mapping[str, Any], away: Mapping[str, Any]) -> str:
+    lead, where = _where(scope)
+    start = "in" if lead else "In"
+    true = row["numerator"] / row["denominator"] - away["value"]
+    assumed = ", which is assumed," if "assumed" in warnings_of(row["flags"]) else ""
+    return (
+        f"{lead}{start} {row['numerator']} of {row['denominator']} pictures{where} "
+        f"{quoted(row['attribute'])} is labelled {quoted(row['category'])}; the true share{assumed} is "
+        f"{two_decimals(true)}: {two_decimals(away['value'])} more{span(away['low'], away['high'])}."
+    )
+
+
+def _uniform(scope: Mapping[str, str], row: Mapping[str, Any], score: Mapping[str, Any]) -> str:
+    lead, where = _where(scope)
+    encoder = row.get("annotator") or row["instrument"] or "the encoder"
+    start = "pictures" if lead else "Pictures"
+    return (
+        f"{lead}{start}{where} do not show {quoted(row['attribute'])} more often than is true, in "
+        f"{score['numerator']} of {score['denominator']}, and hardly vary along it: WALS by "
+        f"{clean(encoder)} is {two_decimals(row['value'])}"
+        f"{span(row['low'], row['high'])}, where any direction reads {two_decimals(row['floor'])}. "
+        "Uniform pictures keep a score low."
+    )

@@ -1,0 +1,91 @@
+"""Findings on stereotypes: what is told, what is not, and what uniform pictures hide."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from tests.measure.listed import findings
+
+from stereotrope import measure
+
+CONCEPTS = {"Iranian person": {"beard": 0.34, "old": 0.5}, "Indian person": {"beard": 0.5, "old": 0.5}}
+
+
+def labels(shares: dict[str, dict[str, float]], n: int = 60) -> pl.DataFrame:
+    rows = [
+        (f"{concept}-{i}", concept, "m", attribute, "yes" if i < round(share * n) else "no")
+        for concept, told in shares.items()
+        for attribute, share in told.items()
+        for i in range(n)
+    ]
+    return pl.DataFrame(rows, schema=["image_id", "concept", "generator", "attribute", "value"], orient="row")
+
+
+def true(assumed: bool = False) -> pl.DataFrame:
+    rows = [(c, a, x, "a survey", assumed) for c, told in CONCEPTS.items() for a, x in told.items()]
+    return pl.DataFrame(rows, schema=["concept", "attribute", "reference", "source", "assumed"], orient="row")
+
+
+def test_what_is_shown_more_often_is_told_with_both_shares_and_the_pictures_that_show_it() -> None:
+    seen = labels(
+        {"Iranian person": {"beard": 0.8, "old": 0.5}, "Indian person": {"beard": 0.2, "old": 0.45}}
+    )
+    found = findings(measure.stereotype_score(seen, true()), seen)
+    (row,) = found.filter(list="difference").iter_rows(named=True)
+    assert (row["kind"], row["attribute"], row["measure"]) == ("stereotype", "beard", "stereotype_score")
+    assert row["sentence"].startswith(
+        "m: in 48 of 60 pictures with concept “Iranian person” “beard” is labelled “yes”; the true share "
+        "is 0.34: 0.46 more ["
+    )
+    assert len(row["image_ids"].split(",")) == 48
+
+
+def test_an_assumed_share_is_said_to_be() -> None:
+    seen = labels({"Iranian person": {"beard": 0.9, "old": 0.5}})
+    found = findings(measure.stereotype_score(seen, true(assumed=True)), seen)
+    assert "the true share, which is assumed, is 0.34" in found["sentence"][0]
+
+
+def test_every_score_counts_as_a_test_and_those_below_are_never_told() -> None:
+    seen = labels({c: {"beard": 0.05, "old": 0.05} for c in CONCEPTS})
+    scores = measure.stereotype_score(seen, true())
+    assert findings(scores, seen).is_empty()
+    assert measure.comparisons(scores, seen).height == 4
+
+
+def wals(high: float) -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    x = 0.1 * rng.normal(size=(60, 16))
+    x[:, 0] += 1
+    x[:, 1] *= high
+    vectors = pl.DataFrame(
+        {
+            "image_id": [f"Iranian person-{i}" for i in range(60)],
+            "concept": "Iranian person",
+            "generator": "m",
+            "annotator": "clip",
+            "vector": x.tolist(),
+        }
+    )
+    beard = pl.DataFrame({"attribute": ["beard"], "annotator": "clip", "vector": [np.eye(16)[1].tolist()]})
+    return measure.wals(vectors, beard)
+
+
+def told(share: float, high: float) -> list[str]:
+    seen = labels({"Iranian person": {"beard": share, "old": 0.5}})
+    scores = pl.concat([measure.stereotype_score(seen, true()), wals(high)], how="diagonal")
+    return findings(scores, seen).filter(kind="uniform")["sentence"].to_list()
+
+
+def test_a_low_score_of_pictures_that_hardly_vary_is_a_finding() -> None:
+    (sentence,) = told(0.34, 0.01)
+    assert sentence.startswith(
+        "m: pictures with concept “Iranian person” do not show “beard” more often than is true, in 20 of 60, "
+        "and hardly vary along it: WALS by clip is 0.0"
+    )
+    assert sentence.endswith("where any direction reads 0.20. Uniform pictures keep a score low.")
+
+
+def test_varied_pictures_and_high_scores_are_no_such_finding() -> None:
+    assert told(0.34, 3.0) == []
+    assert told(0.95, 0.01) == []
