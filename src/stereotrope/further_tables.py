@@ -13,7 +13,10 @@ from stereotrope.tables import RUN_TABLES, Column
 
 @dataclass(frozen=True)
 class TableSources:
-    """What a further table is made from: tables of the run, and its annotators after their derivations."""
+    """What a further table is made from: tables of the run, and its annotators after their derivations.
+
+    readings: What was read inside generators while they drew, a mapping a reading.
+    """
 
     prompts: pl.DataFrame
     images: pl.DataFrame
@@ -21,6 +24,7 @@ class TableSources:
     subjects: pl.DataFrame
     embeddings: pl.DataFrame
     annotators: Sequence[Any]
+    readings: Sequence[Mapping[str, Any]] = ()
 
 
 Filled = tuple[pl.DataFrame, Mapping[str, Any]]
@@ -43,7 +47,9 @@ class FurtherTable:
     fill: Fill
 
 
-TABLES: Registry[FurtherTable] = Registry("tables", "stereotrope.lexicon", modules="summary", always=True)
+TABLES: Registry[FurtherTable] = Registry(
+    "tables", "stereotrope.lexicon", "stereotrope.probe", modules="summary", always=True
+)
 """Every further table by its name; packages of others add theirs under the entry point of this group."""
 
 

@@ -39,7 +39,7 @@ class Registry(Mapping[str, P], Generic[P]):
     """Everything of one kind by its name, read when it is first asked for.
 
     group: The kind in the plural: entry points of ``stereotrope.<group>`` name packages that add to it.
-    room: Our own package that adds to it.
+    rooms: Our own packages that add to it.
     modules: Name of the modules that are imported, beside the packages they stand in; every module for None.
     always: Every audit uses what is there: a file cannot leave one out.
     """
@@ -47,8 +47,8 @@ class Registry(Mapping[str, P], Generic[P]):
     _origin = OURS
     """Where what is imported just now is from: a package may add to several registries."""
 
-    def __init__(self, group: str, room: str, *, modules: str | None = None, always: bool = False) -> None:
-        self.group, self._room, self._modules, self._always = group, room, modules, always
+    def __init__(self, group: str, *rooms: str, modules: str | None = None, always: bool = False) -> None:
+        self.group, self._rooms, self._modules, self._always = group, rooms, modules, always
         self._plugins: dict[str, P] = {}
         self._origins: dict[str, str] = {}
         self._read = False
@@ -125,7 +125,8 @@ class Registry(Mapping[str, P], Generic[P]):
         before = Registry._origin
         try:
             Registry._origin = OURS
-            self._import(self._room)
+            for room in self._rooms:
+                self._import(room)
             for point in _entry_points(f"stereotrope.{self.group}"):
                 Registry._origin = point.dist.name if point.dist is not None else point.value
                 try:

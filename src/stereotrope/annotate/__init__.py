@@ -15,7 +15,7 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.detection import Detector
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
-from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings, SentencePair, ZeroShot, read_candidates
+from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings, ZeroShot
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
@@ -56,7 +56,6 @@ __all__ = [
     "Picture",
     "QuestionAnnotator",
     "Scope",
-    "SentencePair",
     "Subject",
     "Taxonomy",
     "TextAnnotator",
@@ -65,7 +64,6 @@ __all__ = [
     "create",
     "fold",
     "labels_frame",
-    "read_candidates",
     "read_taxonomies",
     "subject_id",
     "taxonomy_for",

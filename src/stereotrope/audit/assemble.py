@@ -67,6 +67,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
                 "name": name,
                 **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")},
                 **({"versions": _versions(libraries)} if (libraries := made_by[by].libraries) else {}),
+                **({"probe": probe} if (probe := made_by[by].probe_fingerprint) is not None else {}),
             }
             for name, by in drawn_by.items()
         ],

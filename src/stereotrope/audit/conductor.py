@@ -22,6 +22,7 @@ from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.preparing import make_files
+from stereotrope.audit.probing import probe_images, readings_of
 from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
@@ -225,11 +226,12 @@ def _draw_and_look(
         capped = plan.account.max_cost is not None
         reserve = reserve_of(plan, into.path, into.ledger) if capped else Reserve()
         plan.account.hold(reserve.each, reserve.pending)
+        unread = probe_images(plan, into, watcher, stop)
         missing = generate_images(plan, into, watcher, stop)
         plan.account.hold(0.0)
         require_reachable(plan, into, missing)
         images = images_frame(plan, into.ledger)
-        missing += look(plan, images, into, watcher, stop, missing)
+        missing += [*look(plan, images, into, watcher, stop, missing), *unread]
         if not capped or images.height == drawn:
             return images, missing
         drawn = images.height
@@ -276,8 +278,11 @@ def _measure(
     tidy = tidy_labels_of_run(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     parts = subjects.table(labels)
-    sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators)
     info = info_of(plan, images, labels, into)
+    drawn_by = kept.get("generators", info["generators"])
+    probes = {one["probe"] for one in drawn_by if one.get("probe")}
+    readings = readings_of(into.ledger, images, probes)
+    sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators, readings)
     filled = fill_tables(sources)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))

@@ -38,7 +38,7 @@ def generate_images(
     for generator in plan.generators:
         asked = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
         items = [(request.image_id, request) for request in image_requests(asked)]
-        tasks.append(task_of(generator, GENERATE, items, commit=partial(_store, into)))
+        tasks.append(task_of(generator, GENERATE, items, commit=partial(stored_image, into)))
     return carry_out(tasks, into.ledger, watcher, stop)
 
 
@@ -65,7 +65,8 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
     raise ModelUnusable(f"{none}. See that the server runs and lets you in; the same command tries again")
 
 
-def _store(into: RunFolder, key: str, request: ImageRequest, result: ImageResult) -> dict[str, Any]:
+def stored_image(into: RunFolder, key: str, request: ImageRequest, result: ImageResult) -> dict[str, Any]:
+    """Keep a picture; return what the ledger says of it."""
     payload: dict[str, Any] = {
         **({"proven": True} if result.status == "excluded" else {}),
         "status": result.status,

@@ -16,6 +16,7 @@ from stereotrope.inputs.columns import require_frame, require_row
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.inputs.scan import Only
 from stereotrope.plugins import Registry, require_facts, require_result
+from stereotrope.probe import ProbeReading
 from stereotrope.tables import (
     IMAGES,
     PROMPTS,
@@ -129,6 +130,7 @@ class Generator(ABC):
     libraries: Further libraries whose version can change a picture.
     note: What a plan and a report should say of it; None where there is nothing.
     notes: After :meth:`requests`: what was left out and why, one sentence each.
+    probe_fingerprint: Of all that decides what is read inside it while it draws; None where nothing is.
     trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
     remedy: What to write in its entry where many of its pictures cannot be used; None where nothing helps.
     """
@@ -143,6 +145,7 @@ class Generator(ABC):
     model: str = ""
     libraries: Sequence[str] = ()
     note: str | None = None
+    probe_fingerprint: str | None = None
     notes: Sequence[str] = ()
     trouble: str | None = None
     remedy: str | None = None
@@ -169,6 +172,19 @@ class Generator(ABC):
             ``REQUESTS``.
         """
         return None
+
+    def probed(self, requests: pl.DataFrame) -> pl.DataFrame:
+        """Say which of the requests it is read inside of; for one with a ``probe_fingerprint``."""
+        return requests
+
+    def probe_batch(
+        self, requests: Sequence[ImageRequest]
+    ) -> list[tuple[ImageResult, Sequence[ProbeReading]]]:
+        """Make the pictures that ``process`` makes, byte for byte, with what was read inside.
+
+        Raises ModelError: As of :meth:`process`; the pictures are then made without.
+        """
+        raise NotImplementedError
 
     def expect(self, requests: pl.DataFrame) -> Expectation | None:
         """Say what calls, money and time these requests will take; None where they are free."""

@@ -15,7 +15,7 @@ from PIL import Image, ImageCms, JpegImagePlugin, PngImagePlugin, WebPImagePlugi
 from stereotrope.errors import PictureError
 from stereotrope.pictures.container import Container, read
 from stereotrope.pictures.room import decoding_alone, room_for
-from stereotrope.pictures.wholeness import probes, refuse_missing_rows
+from stereotrope.pictures.wholeness import refuse_missing_rows, wholeness_tests
 
 _T = TypeVar("_T")
 
@@ -115,7 +115,7 @@ def _refuse_early_end(found: Container, image: Image.Image) -> None:
         return
     original = _digest(image)
     try:
-        made = list(probes(found))
+        made = list(wholeness_tests(found))
     except (struct.error, LookupError, ArithmeticError, ValueError) as error:
         raise PictureError("damaged: header is not valid") from error
     for data, proves_cut in made:

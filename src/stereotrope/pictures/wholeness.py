@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from stereotrope.errors import PictureError
 from stereotrope.pictures.container import JPEG_SOF, Container, jpeg_segments, png_chunks, webp_chunks
 
-Probe = tuple[bytes, Callable[[bytes | None, bytes], bool]]
+WholenessTest = tuple[bytes, Callable[[bytes | None, bytes], bool]]
 """A file, and whether the digests of what it and the original decode to (None: it does not) prove a cut."""
 
 _RESTART = re.compile(rb"\xff+[\xd0-\xd7]")
@@ -63,7 +63,7 @@ def refuse_missing_rows(found: Container) -> None:
         raise PictureError("truncated")
 
 
-def probes(found: Container) -> Iterator[Probe]:
+def wholeness_tests(found: Container) -> Iterator[WholenessTest]:
     """Files made of a JPEG or WebP that decode to something else than it, if it is whole; or the reverse."""
     if found.format == "jpeg":
         data = _with_filler(found.needed)

@@ -7,9 +7,10 @@ from PIL import Image
 from tests.audit.test_embedding import PROMPTS, encoder_entry, pictures
 
 from stereotrope import annotate
-from stereotrope.annotate import Encoder, SentencePair, ZeroShot
+from stereotrope.annotate import Encoder, ZeroShot
 from stereotrope.audit import Audit
 from stereotrope.errors import AuditFileError, InputError, UsageError
+from stereotrope.inputs.candidates import SentencePair
 
 HAT = SentencePair(("with a hat", "a hat is worn"), ("without a hat",))
 TURBAN = {"positive": ["a turban"], "negative": ["no turban", "bare"], "values": ["turban", "none"]}
@@ -171,7 +172,7 @@ def test_vectors_of_sentences_may_be_given_with_those_of_pictures(tmp_path):
         ({"zero_shot": "a.yaml", "encoder": "clip", "temperature": 0}, "temperature must be more than 0"),
         (
             {"encoder": "clip", "candidates": {"t": {**TURBAN, "negative": ["a turban"]}}},
-            "'t': positive and negative must be different sentences, both are 'a turban'",
+            r"candidates.t.negative must differ from the positive sentences, found \['a turban'\]; no",
         ),
         ({"encoder": "clip", "candidates": {"t": {**TURBAN, "values": ["a"]}}}, "values must be two"),
         ({"encoder": "zero_shot", "candidates": {"t": TURBAN}}, "must have a name of its own"),
@@ -186,7 +187,7 @@ def test_mistakes_in_an_entry_are_named(entry, match):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (("[a woman]", "[a man]"), r"candidates.yaml:7: 'turban': positive and negative must be different"),
+        (("[a woman]", "[a man]"), r"candidates.yaml:7: candidates.turban.negative must differ from the"),
         (
             ("negative: [a woman]", "negativ: [a woman]"),
             r"candidates.yaml:\d: unknown key 'negativ'; did you",

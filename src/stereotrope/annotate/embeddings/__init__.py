@@ -5,6 +5,6 @@ What an encoder gives stands in the table ``embeddings``, a file an encoder, and
 
 from stereotrope.annotate.embeddings.encoder import Encoder
 from stereotrope.annotate.embeddings.given import GivenEmbeddings
-from stereotrope.annotate.embeddings.zero_shot import SentencePair, ZeroShot, read_candidates
+from stereotrope.annotate.embeddings.zero_shot import ZeroShot
 
-__all__ = ["Encoder", "GivenEmbeddings", "SentencePair", "ZeroShot", "read_candidates"]
+__all__ = ["Encoder", "GivenEmbeddings", "ZeroShot"]

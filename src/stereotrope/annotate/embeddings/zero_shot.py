@@ -1,46 +1,29 @@
 """Attributes of pictures by what sentences they are nearer to, as an encoder sees both."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from stereotrope.annotate.attributes import check_attributes
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import UsageError
+from stereotrope.inputs.candidates import CandidateOptions, SentencePair, candidates_of
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.files import read_text
-from stereotrope.inputs.options import File, Name, Options, Text, Texts, validated
-from stereotrope.inputs.yaml import YamlFile
+from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.stats.vectors import unit_vector
 from stereotrope.tables import fingerprint_of
 
 _SAME = 1e-6
 """Distance of two unit vectors in single precision that are one."""
 _NO_VECTOR = "the picture has no vector"
-_EXAMPLE = "write {candidates: {hat: {positive: [a person with a hat], negative: [a person without a hat]}}}"
 _AT_ONCE = 65_536
 """Pictures whose vectors are multiplied together."""
-
-
-@dataclass(frozen=True)
-class SentencePair:
-    """An attribute that a picture may show, in sentences.
-
-    positive, negative: Sentences of a picture that shows it (the paper's d⁺), and of one that does not (d⁻).
-    values: What a label of either says.
-    """
-
-    positive: tuple[str, ...]
-    negative: tuple[str, ...]
-    values: tuple[str, str] = ("yes", "no")
 
 
 class ZeroShot(Annotator):
@@ -59,7 +42,7 @@ class ZeroShot(Annotator):
     name: Name in the ``annotator`` column.
     temperature: τ above 0; CLIP learnt one of 0.01.
 
-    Raises UsageError: A name cannot be used, or both sides of an attribute are the same sentences.
+    Raises UsageError: A name cannot be used.
     """
 
     kind = "zero_shot"
@@ -85,12 +68,6 @@ class ZeroShot(Annotator):
         except UsageError as error:
             raise UsageError(f"annotator {name!r}: candidates: {error}") from None
         self.candidates = dict(zip(self.attributes, candidates.values(), strict=True))
-        for attribute, one in candidates.items():
-            if set(one.positive) == set(one.negative):
-                raise UsageError(
-                    f"annotator {name!r}: {attribute!r}: positive and negative must be different sentences, "
-                    f"both are {one.positive[0]!r}; no picture is nearer to one of them"
-                )
         said = {attribute: vars(one) for attribute, one in candidates.items()}
         parameters = {"encoder": encoder, "candidates": said, "temperature": temperature}
         self.fingerprint: str = fingerprint_of(self.kind, self.version, parameters)
@@ -179,49 +156,6 @@ def _invalid(pictures: pl.DataFrame, why: str) -> pl.DataFrame:
     return pictures.select("subject_id", status=pl.lit("invalid"), rationale=pl.lit(why))
 
 
-class CandidateOptions(Options):
-    """As of :class:`SentencePair`."""
-
-    positive: Texts
-    negative: Texts
-    values: Texts = Field(default=["yes", "no"])
-
-    @field_validator("values")
-    @classmethod
-    def _two(cls, values: list[str]) -> list[str]:
-        if len(values) != 2:
-            raise ValueError("must be two: of the positive side and of the negative one")
-        return values
-
-    def candidate(self) -> SentencePair:
-        """Return what it says."""
-        return SentencePair(tuple(self.positive), tuple(self.negative), (self.values[0], self.values[1]))
-
-
-class CandidateFile(Options):
-    """A file of candidates."""
-
-    candidates: dict[Name, CandidateOptions] = Field(min_length=1)
-
-
-def read_candidates(path: Path | str) -> dict[str, SentencePair]:
-    """Read attributes and their sentences from a YAML file that people may write and edit.
-
-    Raises InputError: It cannot be read, or something in it does not fit; the message has the line.
-    """
-    absent = "write one: attribute → positive and negative sentences"
-    file = YamlFile(read_text(path, what="a file of candidates", absent=absent), str(path))
-    found = validated(CandidateFile, file, example=_EXAMPLE).candidates
-    for attribute, one in found.items():
-        if set(one.positive) == set(one.negative):
-            raise file.error(
-                f"{attribute!r}: positive and negative must be different sentences, both are "
-                f"{one.positive[0]!r}; no picture is nearer to one of them",
-                *("candidates", attribute, "negative"),
-            )
-    return {attribute: one.candidate() for attribute, one in found.items()}
-
-
 class ZeroShotOptions(Options):
     """As of :class:`ZeroShot`; ``zero_shot`` names a file, or its content stands under ``candidates``."""
 
@@ -239,13 +173,6 @@ class ZeroShotOptions(Options):
 )
 def zero_shot(options: ZeroShotOptions, context: Context) -> ZeroShot:
     """Read the candidates."""
-    if (options.zero_shot is None) == (not options.candidates):
-        raise UsageError(
-            f"annotator {options.name!r}: give candidates as a file (`zero_shot: candidates.yaml`) or under "
-            "`candidates:`, one of both"
-        )
-    if options.zero_shot is not None:
-        found = read_candidates(context.folder / Path(options.zero_shot).expanduser())
-    else:
-        found = {name: one.candidate() for name, one in (options.candidates or {}).items()}
+    what = f"annotator {options.name!r}"
+    found = candidates_of("zero_shot", options.zero_shot, options.candidates, context.folder, what)
     return ZeroShot(found, options.encoder, name=options.name, temperature=options.temperature)

@@ -2,12 +2,13 @@
 
 import io
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import polars as pl
 from PIL import Image
 from pydantic import Field, field_validator
 
@@ -25,10 +26,12 @@ from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, 
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
 from stereotrope.inputs.serving import Device
+from stereotrope.probe import Probe, ProbeOptions, ProbeReading
 from stereotrope.tables import fingerprint_of
 
 if TYPE_CHECKING:
     from stereotrope.clients._pipeline import Drawn, Pipeline
+    from stereotrope.probe._inside import Inside
 
 HIDDEN = "the pipeline's safety checker hid the picture"
 _PLACES = ("device", "offload", "revision")
@@ -47,6 +50,7 @@ class DiffusersGenerator(Generator):
     name: In the ``generator`` column.
     batch: Pictures drawn at once.
     settings: How it is loaded and called.
+    probe: What is read inside while it draws.
 
     Fingerprint: of a folder the bytes of its files, of a name on the hub that and the revision; with batch
     and settings but ``device`` and ``offload``.
@@ -57,12 +61,19 @@ class DiffusersGenerator(Generator):
     libraries = PIPELINE_PACKAGES
 
     def __init__(
-        self, model: str | Path, *, name: str, batch: int = 1, settings: PipelineSettings | None = None
+        self,
+        model: str | Path,
+        *,
+        name: str,
+        batch: int = 1,
+        settings: PipelineSettings | None = None,
+        probe: Probe | None = None,
     ) -> None:
         self.name, self.batch, self.settings = name, batch, settings or PipelineSettings()
-        self._place = model
+        self._place, self.probe = model, probe
         self._guard = threading.Lock()
         self._loaded: Pipeline | None = None
+        self._inside: Inside | None = None
         if not isinstance(model, Path) and self.settings.revision is None:
             self.note = "no `revision:` is named, so that the hub's newest was drawn with, which may change"
 
@@ -80,6 +91,11 @@ class DiffusersGenerator(Generator):
         settings = {key: value for key, value in vars(self.settings).items() if key not in _PLACES}
         said = {**which, "batch": self.batch, **settings}
         return fingerprint_of(self.kind, self.version, said, *digests)
+
+    @property
+    def probe_fingerprint(self) -> str | None:  # type: ignore[override]
+        """Of what is read inside."""
+        return None if self.probe is None else self.probe.fingerprint(self.fingerprint)
 
     def require(self) -> None:
         """Refuse what cannot work; loads nothing.
@@ -112,25 +128,49 @@ class DiffusersGenerator(Generator):
 
     def process_batch(self, requests: Sequence[ImageRequest]) -> list[ImageResult]:
         """Draw pictures together; those with a negative prompt apart from those without."""
-        drawn: dict[str, ImageResult] = {}
+        return [self._result(one) for one in self._drawn(requests, self.pipeline().draw)]
+
+    def probed(self, requests: pl.DataFrame) -> pl.DataFrame:
+        """The first pictures of each prompt, as many as are to be read."""
+        n = None if self.probe is None else self.probe.images_per_prompt
+        return requests if n is None else requests.filter(pl.int_range(pl.len()).over("prompt_id") < n)
+
+    def probe_batch(
+        self, requests: Sequence[ImageRequest]
+    ) -> list[tuple[ImageResult, Sequence[ProbeReading]]]:
+        """Draw the same pictures, and read inside.
+
+        Raises ModelMisconfigured: The pipeline is of a kind that cannot be read.
+        """
+        pipeline = self.pipeline()
+        with self._guard:
+            if self._inside is None:
+                from stereotrope.probe._inside import Inside  # noqa: PLC0415
+
+                self._inside = Inside(pipeline, self.probe or Probe(), self._what)
+        return [(self._result(one), readings) for one, readings in self._drawn(requests, self._inside.draw)]
+
+    def _drawn(self, requests: Sequence[ImageRequest], draw: Callable[..., list[Any]]) -> list[Any]:
+        """What a function of texts, negative prompts and seeds draws, batch by batch."""
+        drawn: dict[str, Any] = {}
         for has_negative in (False, True):
             some = [one for one in requests if (one.negative is not None) == has_negative]
             for start in range(0, len(some), self.batch):
                 part = some[start : start + self.batch]
-                drawn |= zip((one.image_id for one in part), self._drawn(part), strict=True)
+                drawn |= zip((one.image_id for one in part), self._of_batch(part, draw), strict=True)
         return [drawn[request.image_id] for request in requests]
 
-    def _drawn(self, requests: Sequence[ImageRequest]) -> list[ImageResult]:
+    def _of_batch(self, requests: Sequence[ImageRequest], draw: Callable[..., list[Any]]) -> list[Any]:
         pipeline = self.pipeline()
         if any(one.negative for one in requests) and (reason := pipeline.refuses_negative()):
             raise ModelMisconfigured(f"{self._what}: {reason}")
         filled = [*requests, *[requests[-1]] * (self.batch - len(requests))]
-        drawn = pipeline.draw(
+        drawn = draw(
             [one.text or "" for one in filled],
             [one.negative for one in filled],
             [one.seed or 0 for one in filled],
         )
-        return [self._result(one) for one in drawn[: len(requests)]]
+        return drawn[: len(requests)]
 
     def _result(self, drawn: "Drawn") -> ImageResult:
         if drawn.pixels is None:
@@ -173,6 +213,7 @@ class DiffusersOptions(Options):
     slicing: bool = False
     tiling: bool = False
     safety_checker: bool = True
+    probe: ProbeOptions | None = None
 
     @field_validator("width", "height")
     @classmethod
@@ -192,12 +233,13 @@ def diffusers(options: DiffusersOptions, context: Context) -> DiffusersGenerator
     name = options.name or Path(options.diffusers).name
     what = f"generator {name!r}"
     place = model_place(options.diffusers, context.folder, options.revision, what)
-    own = {"diffusers", "name", "batch", "parameters", "safety_checker"}
+    own = {"diffusers", "name", "batch", "parameters", "probe", "safety_checker"}
     settings = PipelineSettings(
         **options.model_dump(exclude=own),
         parameters=options.parameters or {},
         checked=options.safety_checker,
     )
-    made = DiffusersGenerator(place, name=name, batch=options.batch, settings=settings)
+    probe = None if options.probe is None else options.probe.probe(context.folder, what)
+    made = DiffusersGenerator(place, name=name, batch=options.batch, settings=settings, probe=probe)
     made.require()
     return made

@@ -1,0 +1,9 @@
+"""Measurements inside a text-to-image model: while it draws, and against its encoders.
+
+A generator that can be read inside draws with a :class:`Probe`; what is read is a run's table ``probes``.
+"""
+
+from stereotrope.probe.curves import spi_curves
+from stereotrope.probe.settings import Probe, ProbeOptions, ProbeReading
+
+__all__ = ["Probe", "ProbeOptions", "ProbeReading", "spi_curves"]
