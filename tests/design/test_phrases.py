@@ -331,3 +331,8 @@ def test_plurals_are_told_from_words_that_end_in_s():
 def test_a_title_that_is_all_exception_stays_as_it_is():
     assert occupation("all other") == "all other"
     assert occupation("(retired)") == "(retired)"
+
+
+def test_accents_that_stand_apart_from_their_letters_stay_with_them():
+    assert activity("cafe\u0301 visit") == activity("café visit")
+    assert "caf\u00e9" in thing("cafe\u0301")

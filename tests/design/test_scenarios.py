@@ -4,7 +4,7 @@ import pytest
 
 import stereotrope as st
 from stereotrope.design import SCENARIO_FACTORS, scenario_prompts
-from stereotrope.errors import AuditFileError, UsageError
+from stereotrope.errors import AuditFileError, MetadataError, UsageError
 
 TEMPLATE = "{subject} who is {phrase}"
 SUITE = {
@@ -112,6 +112,8 @@ def test_words_that_a_file_leaves_empty_are_made_by_rules(folder):
             "takes file, column and words",
         ),
         ({"groups": {"g": {"template": TEMPLATE, "phrases": ["..."]}}}, "leaves no words"),
+        ({"groups": {"g": {"template": TEMPLATE, "phrases": ["\u200b"]}}}, "leaves no words"),
+        ({"groups": {"g": {"template": TEMPLATE, "phrases": {"ski": "- \u202e"}}}}, "leaves no words"),
         (
             {"groups": {"g": {"template": TEMPLATE, "phrase": ["a"]}}},
             "unknown key 'phrase'; did you mean 'phrases'",
@@ -153,3 +155,14 @@ def test_a_file_with_an_empty_phrase_is_told_by_its_line(folder):
     text = "suite: everyday\ngenerators: [calibrated]\nprompts: {groups: {activities: own.csv}}\n"
     with pytest.raises(AuditFileError, match=r"audit.yaml:3: prompts: own.csv:3: column 'phrase' must hold"):
         st.Audit.from_text(text, base=folder).plan()
+
+
+def test_a_phrase_that_stands_twice_with_other_words_is_told_by_its_line(folder):
+    (folder / "twice.csv").write_text("phrase,words\nski,skiing\nski,\nski,skiing\nski,going skiing\n")
+    given = {"groups": {"g": {"template": TEMPLATE, "phrases": {"file": "twice.csv", "words": "words"}}}}
+    with pytest.raises(
+        MetadataError, match=r"twice\.csv:5: 'ski' stands in line 2 with other words; leave one"
+    ):
+        scenario_prompts(given, folder)
+    (folder / "twice.csv").write_text("phrase,words\nski,\nski,skiing\n")
+    assert scenario_prompts(given, folder).prompts["text"].to_list()[0].endswith("skiing")

@@ -153,3 +153,12 @@ def test_only_phrases_without_a_row_are_asked_about_and_what_is_left_to_the_rule
     again = words.make(phrases, made.rows, ask)
     assert again.rows is None
     assert len(seen) == 2
+
+
+def test_a_phrase_with_two_different_words_is_told_by_its_line(tmp_path):
+    text = "prompt_group,phrase,words\ndoing,ski,skiing\ndoing,ski,\ndoing,ski,{}\n"
+    assert worded(tmp_path, text.format("skiing")).prompts["text"].to_list()[-1].endswith("is skiing")
+    with pytest.raises(
+        MetadataError, match=r"words\.csv:4: 'ski' has the words 'skiing' already; leave one of"
+    ):
+        worded(tmp_path, text.format("going to ski"))

@@ -7,6 +7,7 @@ which is imported when the first phrase is worded.
 
 import importlib
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -181,7 +182,8 @@ def _lowered(word: str) -> str:
 
 
 def _cleaned(phrase: str) -> str:
-    return " ".join(phrase.replace("’", "'").split()).rstrip(" .;!")
+    composed = unicodedata.normalize("NFC", phrase)  # else an ending comes between a letter and its accent
+    return " ".join(composed.replace("’", "'").split()).rstrip(" .;!")
 
 
 def _for_a_person(words: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 ``scenario`` is the prompt of the first subject: the unit whose pictures are counted together.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -128,7 +129,7 @@ def scenario_prompts(
             from_file = told.get((name, phrase)) if words is None else None
             by["given" if words is not None else "rules" if from_file is None else "file"] += 1
             worded = words or from_file or FORMS[form](phrase)
-            if not worded:
+            if not any(unicodedata.category(sign)[0] in "LNS" for sign in worded):  # marks alone say nothing
                 raise UsageError(f"group {name!r}: phrase {shorten(phrase)} leaves no words; write another")
             scenario = fill(template, {"subject": subjects[0], "phrase": worded})
             scope = {"prompt_group": name, "scenario": scenario}
@@ -262,9 +263,16 @@ def _read(name: str, phrases: Any, base: Path) -> dict[str, str | None]:
     if (words := given.get("words")) is not None:
         found.require(words, f"the words of group {name!r}")
     listed: dict[str, str | None] = {}
+    lines: dict[str, int] = {}
     for row in found.rows:
         phrase = row.text(column)
         if phrase is None:
             raise row.error(f"column {column!r} must hold a phrase, found nothing; fill it in")
-        listed[phrase] = None if words is None else row.text(words)
+        said = None if words is None else row.text(words)
+        before, line = listed.get(phrase), lines.setdefault(phrase, row.line)
+        if said is not None and before is not None and said != before:
+            raise row.error(
+                f"{shorten(phrase)} stands in line {line} with other words; leave one of the rows out"
+            )
+        listed[phrase] = before or said
     return listed

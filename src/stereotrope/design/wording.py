@@ -61,13 +61,16 @@ class WordsFile:
         file = read_rows(self.path, name=self.written)
         for column in COLUMNS[:3]:
             file.require(column, "words for phrases")
-        found = {}
+        found: dict[tuple[str, str], str] = {}
         for row in file.rows:
             group, phrase, words = (row.text(column) for column in COLUMNS[:3])
             if group is None or phrase is None:
                 raise row.error("columns 'prompt_group' and 'phrase' must be filled in; fill them in")
-            if words is not None:
-                found[group, phrase] = words
+            before = found.setdefault((group, phrase), words) if words is not None else words
+            if before != words:
+                raise row.error(
+                    f"{shorten(phrase)} has the words {shorten(before)} already; leave one of the rows out"
+                )
         return found
 
     def make(self, phrases: pl.DataFrame, kept: pl.DataFrame | None, ask: Asking) -> MadeFile:
