@@ -78,7 +78,7 @@ class Clusters(FactorFile):
     specifiers: Group → the word that its titles end in.
     """
 
-    remedy = "`stereotrope design AUDIT.yaml` puts those that are missing into a cluster, or write the rows"
+    remedy = "`stereotrope design AUDIT.yaml` makes it, and adds what it lacks; or write the rows"
 
     def __init__(
         self,

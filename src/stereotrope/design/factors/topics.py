@@ -72,7 +72,7 @@ class Topics(FactorFile):
     questions: Factor → group of prompts → question, the group empty where it is for every one.
     """
 
-    remedy = "`stereotrope design AUDIT.yaml` asks about those that are missing, or write the rows"
+    remedy = "`stereotrope design AUDIT.yaml` makes it, and asks about what it lacks; or write the rows"
 
     def __init__(
         self, context: Context, file: str, asker: TextAsker, questions: Mapping[str, Mapping[str, str]]

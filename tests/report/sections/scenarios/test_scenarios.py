@@ -423,6 +423,25 @@ def test_shares_of_other_labels_stand_by_model_and_by_the_scenarios_that_show_mo
     assert "The first 40 of" not in tops.table.caption
 
 
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        (["20-29", "70+", "less than 20", "30-39"], ["less than 20", "20-29", "30-39", "70+"]),
+        (["Black", "White", "Indian"], ["Indian", "White", "Black"]),
+    ],
+)
+def test_values_that_nobody_listed_stand_by_their_number_or_their_share(
+    tmp_path: Path, values: list[str], order: list[str]
+) -> None:
+    told = {"measure": "share", "definition": "share", "attribute": "seen", "n": N, "level": 0.95}
+    shares = [{**told, "generator": "m", "category": v, "value": (i + 1) / 10} for i, v in enumerate(values)]
+    ratios = estimate_frame([*ratio_rows(["m"], ["activities"], ["a", "b"]), *shares], factors=list(FACTORS))
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], estimates=ratios)
+    (ratio,) = Ratios.of(Material(run))
+    (line,) = share_lines(ratio, {"gender"})
+    assert [row["label"] for row in line.figures[0].panels[0].spec["data"]["values"]] == order
+
+
 def test_ratios_without_groups_are_one_panel(tmp_path: Path) -> None:
     rows = [ratio_row({"generator": "m", "scenario": f"scenario {i} (activities)"}, 4 * i) for i in range(9)]
     ratios = estimate_frame(rows, factors=["generator", "scenario"])

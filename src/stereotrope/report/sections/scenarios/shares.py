@@ -1,5 +1,6 @@
 """Shares of other labels beside the ratios: by model, and the scenarios in which each value is shown most."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -106,11 +107,21 @@ def _lines_by(ratios: Ratios) -> tuple[str, ...]:
 
 
 def _order(material: Material, attribute: str, rows: pl.DataFrame) -> Mapping[Any, int]:
-    """The values of an attribute in the order in which an annotator was offered them."""
+    """The values in the order in which they were offered; else by the number in them, or by their share."""
     offered: dict[Any, None] = {}
     for annotator in material.info.get("annotators") or []:
         offered |= dict.fromkeys((annotator.get("attributes") or {}).get(attribute) or [])
-    offered |= dict.fromkeys(rows["category"].unique(maintain_order=True))
+    found = (
+        rows.group_by("category")
+        .agg(pl.col("value").mean())
+        .sort("value", "category", descending=[True, False])
+    )
+    values = found["category"].to_list()
+    numbers = {value: re.search(r"\d+", str(value)) for value in values}
+    if all(numbers.values()):
+        # “Less than 20” comes before “20-29”.
+        values.sort(key=lambda v: (int(n[0]) if (n := numbers[v]) else 0, str(v)[0].isdigit()))
+    offered |= dict.fromkeys(values)
     return {value: i for i, value in enumerate(offered)}
 
 
