@@ -475,8 +475,8 @@ def test_ratios_of_two_annotators_are_two_figures(tmp_path: Path) -> None:
     ratios = estimate_frame(rows, factors=[*FACTORS, "annotator"])
     run = make_scenarios(tmp_path, models=["m"], groups=["activities"], scenarios="ab", estimates=ratios)
     told = shown(run, tmp_path / "out")
-    assert "(everyday, gender, judge)" in told
-    assert "(everyday, gender, people)" in told
+    assert "in each scenario (judge)" in told
+    assert "in each scenario (people)" in told
 
 
 @pytest.mark.parametrize("kind", sorted(set(TEXTS) - {"long"}))

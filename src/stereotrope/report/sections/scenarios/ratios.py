@@ -93,7 +93,7 @@ class Ratios:
     """Ratios by scenario of one attribute, definition and annotator.
 
     measure, over: What they are estimates of, and the factor that tells scenarios apart.
-    basis: What these are.
+    basis: What these are; ``varies`` is what tells them from others of the run.
     groups: Factors that a scenario has one level of, such as the kind of prompt.
     crossing: Factors beside the model that each scenario has several levels of, such as an instruction.
     rows: An estimate a scenario, model and level of these.
@@ -106,7 +106,7 @@ class Ratios:
     groups: Sequence[str]
     crossing: Sequence[str]
     rows: pl.DataFrame
-    several: bool = False
+    varies: Sequence[str] = ()
 
     @classmethod
     def of(cls, material: Material) -> list["Ratios"]:
@@ -123,8 +123,9 @@ class Ratios:
         by = [c for c in _BASIS if c in rows.columns]
         parts = rows.partition_by(by, maintain_order=True) if rows.height else []
         bases = [dict(zip(by, part.select(by).row(0), strict=True)) for part in parts]
+        varies = [c for c in by if len({basis[c] for basis in bases}) > 1]
         return [
-            cls(material, source.measure, source.over, b, groups, crossing, part, len(parts) > 1)
+            cls(material, source.measure, source.over, b, groups, crossing, part, varies)
             for b, part in zip(bases, parts, strict=True)
         ]
 
@@ -136,8 +137,8 @@ class Ratios:
     @property
     def named(self) -> str:
         """What tells these ratios from others of the run, in brackets."""
-        known = [words(str(v)) for c, v in self.basis.items() if c != "category" and v is not None]
-        return f" ({', '.join(known)})" if self.several else ""
+        known = [words(str(self.basis[c])) for c in self.varies if self.basis[c] is not None]
+        return f" ({', '.join(known)})" if known else ""
 
     @property
     def prose(self) -> MeasureProse:

@@ -333,4 +333,4 @@ def _sentence(ratios: Ratios, model: str, parts: Sequence[Sequence[Dominance]]) 
     for part in parts:
         left.update(counted_out(part[0].plain))
     missing = f" {reasons(left).capitalize()}." if left else ""
-    return f"{model}: of {count(n, 'scenario')} {' and '.join(ends)}.{missing}"
+    return f"{model}{ratios.named}: of {count(n, 'scenario')} {' and '.join(ends)}.{missing}"
