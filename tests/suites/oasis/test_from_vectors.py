@@ -74,3 +74,6 @@ def test_planted_shares_and_directions_come_back_from_labels_to_the_page(tmp_pat
     page = (tmp_path / "run" / "report" / "index.html").read_text()
     assert "Weighted alignment" in page
     assert "Stereotype score" in page
+    assert "Stereotype score beside variety" in page
+    assert "WALS, centred" in page
+    assert "Whom the models draw" not in page  # scores of a concept are no ratios of scenarios

@@ -129,3 +129,5 @@ def test_a_study_planted_after_table_1_has_its_scores(tmp_path: Path) -> None:
     page = (tmp_path / "run" / "report" / "index.html").read_text()
     assert "What the pictures show more often than is true" in page
     assert "published" in page
+    for told in ("true share", "69 of 100", "assumed", "A dark bar is the score"):
+        assert told in page
