@@ -1,8 +1,10 @@
 """How far the numbers carry: judges on known truth, measures in words, how to do it again, and its cost."""
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, zip_longest
 from typing import Any
 
 import polars as pl
@@ -27,6 +29,7 @@ _VERDICTS = {"pass": "keeps", "fail": "fails", "insufficient": "not enough evide
 _FIT = {True: "fit", False: "unfit", None: "not enough evidence"}
 _PLACES = {"fail": 0, "insufficient": 1, "pass": 2}
 _MOST_WAYS = 4
+_OVER = re.compile(r"(?<=\bover )\d+\b")
 _MOST_OPEN = 8
 _TITLE = "Calls to model servers"
 _COLUMNS = (
@@ -138,7 +141,8 @@ def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bo
     whole = every.filter(OVER_ALL)
     frame = whole if whole.height else every
     told = frame.select("definition", "source", "method")
-    definitions, sources, methods = (c.drop_nulls().unique(maintain_order=True).to_list() for c in told)
+    definitions, sources, each = (c.drop_nulls().unique(maintain_order=True).to_list() for c in told)
+    methods = alike_but_for_a_number(each)
     more = [f"{len(methods) - _MOST_WAYS} more"] * (len(methods) > _MOST_WAYS)
     definition = every["definition"][0]
     prose = material.explain(series, definition)
@@ -150,6 +154,21 @@ def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bo
         "sources": listing(sources, most=4).rstrip(".") or prose.source,
         "methods": "; or ".join([*(m.rstrip(".") for m in methods[:_MOST_WAYS]), *more]),
     }
+
+
+def alike_but_for_a_number(texts: Sequence[str]) -> list[str]:
+    """Texts, those that differ in what they are ``over`` alone as one: ``over 31 to 565 scenarios``."""
+    found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for text in texts:
+        found.setdefault(tuple(_OVER.split(text)), []).append(tuple(_OVER.findall(text)))
+    told = []
+    for form, numbers in found.items():
+        columns = [sorted(set(map(int, column))) for column in zip(*numbers, strict=True)]
+        ends = [
+            thousands(c[0]) if len(c) == 1 else f"{thousands(c[0])} to {thousands(c[-1])}" for c in columns
+        ]
+        told.append("".join(chain(*zip_longest(form, ends, fillvalue=""))))
+    return told
 
 
 def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
