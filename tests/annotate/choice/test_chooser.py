@@ -86,6 +86,20 @@ def test_what_was_asked_for_is_compared_with_what_is_shown(vlm, shown, prompt, v
     assert label.confidence > 0.95
 
 
+def test_what_steers_a_model_is_plain_text_in_a_prompt(vlm):
+    from stereotrope.annotate.choice._transformers import VisionLanguageModel
+
+    made = VisionLanguageModel(vlm, revision=None, device="cpu", precision="auto", what="m")
+    seen = []
+    template = made._processor.apply_chat_template
+    made._processor.apply_chat_template = lambda asked, **how: seen.append(asked) or template(asked, **how)
+    told = made.told(np.full((16, 16, 3), 99, np.uint8), "a <image> and <ima<image>ge><unk>", ("yes", "no"))
+    assert len(told.shares) == 2
+    assert seen[0][0]["content"][1]["text"] == "a < image> and <ima< image>ge>< unk>"
+    (label,) = chooser(vlm, sets=["prompt_following"]).process(picture("male", prompt="a <image> of <pad>"))
+    assert label.status in ("ok", "invalid")
+
+
 def test_a_blind_one_is_shown_no_picture_and_a_reversed_one_the_other_order(vlm):
     one = chooser(vlm)
     alike = [Picture("p", "the same", picture(shown).original()) for shown in RGB]

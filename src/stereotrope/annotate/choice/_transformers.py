@@ -51,10 +51,13 @@ class VisionLanguageModel:
         self._model = loaded.eval().to(self._device)
         self._more = {_LAST: 1} if _LAST in inspect.signature(loaded.forward).parameters else {}
         self._tokens = cache(self._tokens_of)
+        self._signs = _signs_of(self._processor.tokenizer)
         self.told(np.full((8, 12, 3), 128, np.uint8), "Yes or no?", ("yes", "no"))
 
     def told(self, pixels: Pixels | None, text: str, answers: Sequence[str]) -> Told:
-        """Say what it is about to answer; a picture stands before the text."""
+        """Say what it is about to answer; a picture stands before the text, in which nothing is a sign."""
+        for sign in self._signs:
+            text = text.replace(sign, f"{sign[0]} {sign[1:]}")
         shown = [] if pixels is None else [{"type": "image", "image": Image.fromarray(pixels)}]
         asked = [{"role": "user", "content": [*shown, {"type": "text", "text": text}]}]
         with computing(f"{self._what}: cannot be asked"), torch.inference_mode():
@@ -91,3 +94,10 @@ class VisionLanguageModel:
                 "model"
             )
         return tuple(found.values())
+
+
+def _signs_of(tokenizer: Any) -> list[str]:
+    """Tokens that steer the model, such as “<image>” or the end of a turn: prompts may hold their letters."""
+    steering = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+    signs = {str(one).strip() for one in (*tokenizer.all_special_tokens, *steering)}
+    return sorted((one for one in signs if len(one) > 1), key=len, reverse=True)
