@@ -5,5 +5,14 @@ A generator that can be read inside draws with a :class:`Probe`; what is read is
 
 from stereotrope.probe.curves import spi_curves
 from stereotrope.probe.settings import Probe, ProbeOptions, ProbeReading
+from stereotrope.probe.stop import Proposer, causal_lm, stop_prompts
 
-__all__ = ["Probe", "ProbeOptions", "ProbeReading", "spi_curves"]
+__all__ = [
+    "Probe",
+    "ProbeOptions",
+    "ProbeReading",
+    "Proposer",
+    "causal_lm",
+    "spi_curves",
+    "stop_prompts",
+]
