@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,20 +15,23 @@ import polars as pl
 from scipy import special
 
 from stereotrope import measure
+from stereotrope.audit.crossing import crossing
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.simulated import Simulated
 from stereotrope.errors import UsageError
 from stereotrope.measure import GENERATOR, MeasureCall
-from stereotrope.stats import look_alpha, smallest_shift
+from stereotrope.stats import look_alpha
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 SPREADS: Mapping[str, float] = {"one alone": 0.0, "1 in 100": 0.01, "1 in 10": 0.1}
 """Parts of all comparisons that differ: the more do, the less each of them has to show."""
 
-_PLACES = 400
-"""Comparisons that are made up at a time: the standard error of a power is at most 0.025."""
+_PLACES = 300
+"""Comparisons that are made up at a time: the standard error of a power is at most 0.03."""
+_PICTURES, _FEWEST = 60_000, 60
+"""Pictures beyond which fewer comparisons are made up, and how many are at least."""
 _ROUNDS = 20
 """Times at most that the conditions of an audit are made up, where it has few comparisons."""
 _LEVELS = 2
@@ -37,8 +40,8 @@ _OPEN = 4
 """Values of an attribute, and attributes, where an audit does not know them yet."""
 _MANY = 8
 """Values of an attribute that are about equally likely to be frequent; of more, about so many are."""
-_SHIFTS = tuple(step / 10 for step in range(1, 11))
-"""Shifts at which power is made up."""
+_EVENLY = (np.arange(500) + 0.5) / 500
+"""Places of what a formula is averaged over."""
 _MOST = 5_000
 """Pictures of a condition beyond which nobody is told to draw them."""
 _COARSE = {"n_permutations": 1, "n_bootstrap": 0}
@@ -106,60 +109,50 @@ class Power:
 
     def power(self, shift: float, spread: float = 0.0, n: int | None = None) -> float:
         """Probability that such a shift is told where this part of all comparisons differs as much."""
-        return self.at(shift, n).found(self.at(0.0, n), self.n_comparisons, spread, self.level)
+        found, usual = self.at(shift, n), self.at(0.0)
+        if n not in (None, self.n):
+            # What does not differ matters by the least p that its counts could give, and that is of n.
+            usual = replace(usual, least=np.resize(found.least, usual.p.size))
+        return found.found(usual, self.n_comparisons, spread, self.level)
 
     def smallest(self, spread: float = 0.0) -> float | None:
-        """Least shift that is found with the wanted chance; None where none is.
+        """Least shift that is found with the wanted chance; None where none is."""
 
-        Simulated at steps of 0.1; between two of these the normal quantile of the power is taken as linear.
-        """
-        guess = smallest_shift(self.n, self.n, alpha=self._level_of(spread), power=self.chance)
-        found = self._crossing(_SHIFTS, lambda shift: self.power(shift, spread), guess)
+        def guess(shift: float) -> float:
+            return self._formula(shift, self.n, spread)
+
+        found = crossing(0.02, 1.0, lambda shift: self.power(shift, spread), guess, self.chance)
         return None if found is None else round(found, 2)
 
     def pictures(self, shift: float, spread: float = 0.0) -> int | None:
         """Pictures of a condition from which on such a shift is found with the wanted chance.
 
-        Simulated at a few numbers of pictures, in steps of a third from four on; between two of these the
-        normal quantile of the power is taken as linear in the root of their number. None where it is not
-        found with 5,000.
+        None where it is not found with 5,000.
         """
-        steps = [n for at in range(26) if (n := round(4 * (4 / 3) ** at)) <= _MOST]
-        level = self._level_of(spread)
-        # Two values that lie evenly about one half are hardest to tell apart, and their power is a formula.
-        enough = (n for n in steps if smallest_shift(n, n, alpha=level, power=self.chance) <= shift)
-        roots = [math.sqrt(n) for n in steps]
-        guess = math.sqrt(next(enough, steps[-1]))
-        found = self._crossing(roots, lambda root: self.power(shift, spread, round(root * root)), guess)
+
+        def power(root: float) -> float:
+            return self.power(shift, spread, round(root * root))
+
+        def guess(root: float) -> float:
+            return self._formula(shift, root * root, spread)
+
+        found = crossing(2.0, math.sqrt(_MOST), power, guess, self.chance)
         return None if found is None else math.ceil(found**2 - 1e-9)
+
+    def _formula(self, shift: float, n: float, spread: float) -> float:
+        """About the power, by arcsines of two shares of a value that anything may be."""
+        values = max(2, *map(len, self._values.values()), 0)
+        each = min(1.0, _MANY / values)
+        share = special.betaincinv(each, (values - 1) * each, _EVENLY)
+        share = share * (1 - shift)
+        alike = self.icc * max(0.0, n / self.most_prompts - 1) if self.most_prompts > 1 else 0.0
+        apart = np.arcsin(np.sqrt(share + shift)) - np.arcsin(np.sqrt(share))
+        z = special.ndtri(1 - self._level_of(spread) / 2)
+        return float(special.ndtr(apart * math.sqrt(2 * n / (1 + alike)) - z).mean())
 
     def _level_of(self, spread: float) -> float:
         """About the p at which a comparison is told where this part of all differs."""
         return self.level / self.n_comparisons * max(1.0, spread * self.n_comparisons)
-
-    def _crossing(
-        self, steps: Sequence[float], power: Callable[[float], float], guess: float
-    ) -> float | None:
-        """Where the power reaches the wanted chance, between two of the steps; None where at none of them."""
-
-        def found(at: int) -> bool:
-            return power(steps[at]) >= self.chance
-
-        place = next((at for at, step in enumerate(steps) if step >= guess), len(steps) - 1)
-        short, stride = place, 1
-        # In growing strides, so that little is made up on the way to where nothing helps.
-        while place + 1 < len(steps) and not found(place):
-            short, place, stride = place, min(place + stride, len(steps) - 1), 2 * stride
-        while place - short > 1 and found(place):
-            middle = (short + place) // 2
-            short, place = (short, middle) if found(middle) else (middle, place)
-        while place and found(place - 1):
-            place -= 1
-        if not found(place) or not place:
-            return steps[place] if found(place) else None
-        ends = steps[place - 1], steps[place]
-        below, above, wanted = special.ndtri(np.clip([*map(power, ends), self.chance], 0.001, 0.999))
-        return ends[0] + float((wanted - below) / max(above - below, 1e-9)) * (ends[1] - ends[0])
 
     def price(self, n: int) -> tuple[float, float] | None:
         """Least and most US dollars of the audit with ``n`` pictures a condition; None where not known."""
@@ -193,7 +186,7 @@ class Power:
     @cached_property
     def _testing(self) -> list[MeasureCall]:
         """Those that test the differences that are made up, without shuffles that no p-value rests on."""
-        labels = self._labels(self._sample(0), 8, 0.5, np.random.default_rng(0))
+        labels = self._labels(self._sample(0, _PLACES), 8, 0.5, np.random.default_rng(0))
         testing = []
         for call in self._comparing:
             ways = [_quicker(call, less) for less in (_COARSE, {"n_bootstrap": 0})]
@@ -254,7 +247,7 @@ class Power:
             for name, values in {**looks, **{name: [] for name in found}}.items()
         }
 
-    def _sample(self, seed: int) -> pl.DataFrame:
+    def _sample(self, seed: int, places: int) -> pl.DataFrame:
         """Conditions with some hundred comparisons, drawn from the audit or, where it is small, repeated."""
         factor, reference = self._sides
         differing = self._conditions.filter(pl.col(factor) != reference)
@@ -263,7 +256,7 @@ class Power:
         few = levels.sample(min(_LEVELS, len(levels)), seed=seed)
         everything = self._conditions.filter(pl.col(factor).is_in([reference, *few]))
         differing = everything.filter(pl.col(factor) != reference)
-        wanted = max(1, _PLACES // len(self._values))
+        wanted = max(1, places // len(self._values))
         parts = differing.select(self._others).unique().sort(self._others)
         size = math.ceil(wanted / max(1, differing.height // max(1, parts.height)))
         if size < parts.height:
@@ -283,10 +276,13 @@ class Power:
 
     def _simulated(self, shift: float, n: int) -> Simulated:
         rng = np.random.default_rng([self.plan.spec.seed, n])
+        # Only where nothing differs it is told how many are alike.
+        margin = 0.0 if shift else self.plan.spec.alike_within
         found: list[pl.DataFrame] = []
-        while sum(part.height for part in found) < _PLACES / 2 and len(found) < _ROUNDS:
-            labels = self._labels(self._sample(len(found)), n, shift, rng)
-            found.append(self._planted(self._compared(labels, self._testing)))
+        places = min(_PLACES, max(_FEWEST, _PICTURES // n))
+        while sum(part.height for part in found) < places / 2 and len(found) < _ROUNDS:
+            labels = self._labels(self._sample(len(found), places), n, shift, rng)
+            found.append(self._planted(self._compared(labels, self._testing, margin)))
         rows = pl.concat(found)
         return Simulated(
             rows["p_value"].to_numpy(),
@@ -341,10 +337,12 @@ class Power:
         named = {v for call in self._comparing for v in _list(call.arguments.get("value"))}
         return len(named)
 
-    def _compared(self, labels: pl.DataFrame, calls: Sequence[MeasureCall]) -> pl.DataFrame:
-        """How the comparisons of labels end."""
+    def _compared(
+        self, labels: pl.DataFrame, calls: Sequence[MeasureCall], margin: float = 0.0
+    ) -> pl.DataFrame:
+        """How the comparisons of labels end; without a margin none is alike."""
         estimates = pl.concat([call(labels) for call in calls], how="diagonal")
-        return measure.comparisons(estimates, labels, alpha=self.level, margin=self.plan.spec.alike_within)
+        return measure.comparisons(estimates, labels, alpha=self.level, margin=margin)
 
 
 def _quicker(call: MeasureCall, less: Mapping[str, int]) -> MeasureCall:

@@ -272,7 +272,8 @@ def differing(
             by = tests.setdefault(place_of(one, evidence), {})
             by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
     counting = {place: _of_most_pictures(by) for place, by in tests.items()}
-    widest = _widest(counting, evidence, level=_alike_level(alpha)) if alpha else {}
+    # Within nothing nobody is alike.
+    widest = _widest(counting, evidence, level=_alike_level(alpha)) if alpha and margin else {}
     places = {place: _tested(place, by, evidence, widest.get(place)) for place, by in counting.items()}
     listed = list(places)
     p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
