@@ -106,6 +106,16 @@ def test_what_cannot_be_given_is_null_with_a_reason() -> None:
     assert found["value"].is_null().equals(found["undefined"].is_not_null())
 
 
+def test_what_was_asked_of_one_concept_alone_has_no_row_of_another() -> None:
+    labels = pl.concat([seen(3, 12), seen(5, 12, "sombrero", "Mexican person")])
+    gaps = seen(0, 12, "sombrero").with_columns(
+        value=pl.lit(None, pl.String), excluded=pl.lit("not labelled")
+    )
+    known = pl.concat([true(0.3), true(0.5, "sombrero", "Mexican person")])
+    found = measure.stereotype_score(pl.concat([labels, gaps], how="diagonal"), known)
+    assert found["undefined"].null_count() == found.height == 6
+
+
 def test_a_category_names_the_value_whose_share_is_known() -> None:
     labels = seen(30, 40, "perceived_gender").with_columns(
         value=pl.col("value").replace({"yes": "male", "no": "female"})

@@ -79,7 +79,7 @@ def _shown(scope: Mapping[str, str], row: Mapping[str, Any], away: Mapping[str, 
     return (
         f"{lead}{start} {row['numerator']} of {row['denominator']} pictures{where} "
         f"{quoted(row['attribute'])} is labelled {quoted(row['category'])}; the true share{assumed} is "
-        f"{two_decimals(true)}."
+        f"{true:.3g}."
     )
 
 

@@ -94,7 +94,8 @@ def stereotype_score(
         ``floor`` (what it reads on average where nothing is above), one-sided ``p_value`` and ``q_value``
         (Benjamini–Hochberg over them), :math:`P` being ``numerator`` of ``denominator``.
         ``stereotype_difference``: :math:`P - P^*` in [−1, 1]. ``true_share``: :math:`P^*`. What rests on an
-        assumption is flagged ``assumed``. Labels that are missing give bounds as those of a share.
+        assumption is flagged ``assumed``. Labels that are missing give bounds as those of a share. What has
+        neither a label nor a true share was not asked of a concept, and has no row.
 
     Undefined
     ---------
@@ -153,6 +154,8 @@ def stereotype_score(
                 "source": _SOURCE if odds is None else "OASIS, eq. 3 and 4",
             }
             told = _true_share(known, over, shared)
+            if told is None and not cell.n:
+                continue
             why = meant.why_not(cell.attribute, shared) or (None if cell.n else NO_LABEL)
             of = None if odds is None else odds.get((*cell.key, cell.attribute, spelt[category]), np.nan)
             rows += _rows(cell, spelt[category], shared, told, why, margin, of)
