@@ -106,7 +106,7 @@ def test_a_sentence_a_model_adds_up_its_groups(run: FakeRun) -> None:
     told = sentences(ratios)
     assert [line.partition(":")[0] for line in told] == list(MODELS)
     said = (
-        "of 18 scenarios 5 have at least 0.7 of their pictures labelled female (3 for certain) and 7 have at"
+        "of 18 scenarios 5 have at least 0.7 of their counted pictures labelled female (3 for certain) and 7"
     )
     assert said in told[0]
     assert "left out" not in told[0]

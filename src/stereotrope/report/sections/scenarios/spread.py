@@ -327,7 +327,7 @@ def _sentence(ratios: Ratios, model: str, parts: Sequence[Sequence[Dominance]]) 
         told += [f"{thousands(sum(sure))} for certain"] if sure else []
         behind = f" ({', '.join(told)})" if told else ""
         have, their = ("has", "its") if plain <= 1 else ("have", "their")
-        what = f" of {their} pictures labelled {value}" if not ends else ""
+        what = f" of {their} counted pictures labelled {value}" if not ends else ""
         ends.append(f"{thousands(plain) if plain else 'none'} {have} {of[0].heading}{what}{behind}")
     left: Counter[str] = Counter()
     for part in parts:
