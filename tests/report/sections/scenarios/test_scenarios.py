@@ -414,6 +414,7 @@ def test_shares_of_other_labels_stand_by_model_and_by_the_scenarios_that_show_mo
     (line,) = share_lines(ratio, {"gender"})
     shares, tops = line.figures
     (panel,) = shares.panels
+    assert not shares.stacked  # it fits a phone
     rows = panel.spec["data"]["values"]
     assert [(r["label"], r["series"]) for r in rows[:4]] == [("A", m) for m in MODELS] + [("B", MODELS[0])]
     assert rows[0]["text"] == "0.30 [0.10, 0.40]"

@@ -73,8 +73,8 @@ def _amplified(ratios: Ratios, frame: pl.DataFrame) -> Figure:
     table = table_by(prose.title, frame.to_dicts(), columns, "tables/amplified_share.csv")
     known = listing(sorted(set(frame["source"].drop_nulls())), most=3)
     reads = (
-        f"Bars of a model: scenarios in which {value} is the majority in the reference, and those in which "
-        f"it is the minority. {prose.reads}"
+        f"Upper bar of a model: scenarios in which {value} is the majority in the reference; lower: those "
+        f"in which it is the minority. {prose.reads} The table has it, as “by chance”."
     )
     notes = [f"Source: {known}.", *notes_of(frame, 0, 0, dots=False)]
     return scenario_figure(ratios, frame, "amplified_share", panels, table=table, reads=reads, notes=notes)

@@ -98,7 +98,7 @@ def _by_model(ratios: Ratios, rows: pl.DataFrame) -> Iterator[Figure]:
         spec = dots(drawn, unit=prose.unit, domain=domain_of(records), series=lines)
         panel = Panel("", spec, panel_words(title, "", drawn), len(drawn))
         name = f"scenarios-share-{attribute}{named}"
-        more = {"title": title, "notes": notes_of(part, 0, 0), "stacked": True}
+        more = {"title": title, "notes": notes_of(part, 0, 0)}
         yield scenario_figure(ratios, part, SHARE, [panel], name=name, **more)
 
 
