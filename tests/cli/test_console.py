@@ -241,3 +241,23 @@ def test_a_run_with_few_open_files_says_so_or_is_done(tmp_path, files):
     assert ended.returncode == 3
     assert "too many files are open; raise the limit (`ulimit -n 4096`)" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_report_without_room_for_addresses_says_so_and_the_run_stays(tmp_path):
+    code = (
+        "import resource, sys\n"
+        "from stereotrope.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (20 * 10**9, 20 * 10**9))\n"
+        "sys.argv = ['stereotrope', '-q', 'run', 'a.yaml', '-o', 'run']\n"
+        "main()\n"
+    )
+    (tmp_path / "a.yaml").write_text(
+        "suite: objects\nobjects: [cup]\ndimensions: {gender: [women]}\nimages_per_prompt: 1\n"
+        "generators: [{calibrated: , size: 64}]\nannotators: [colour]\npermutations: 99\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 3, ended.stderr
+    assert re.search(r"error: report: figures need room .* gives 20\.0 GB; run `ulimit -v", ended.stderr)
+    assert (tmp_path / "run" / "estimates.parquet").is_file()

@@ -13,7 +13,7 @@ import polars as pl
 
 from stereotrope import escape
 from stereotrope.errors import RunError
-from stereotrope.report.charts.drawing import CONFIG, side_by_side
+from stereotrope.report.charts.drawing import CONFIG, drawing_engine, side_by_side
 from stereotrope.report.datatable import pairs_of
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
@@ -139,8 +139,7 @@ def write_figures(
 
     As PNG too, where one has room in :data:`MOST_PIXELS` and is no detail of another.
     """
-    import vl_convert  # noqa: PLC0415
-
+    engine = drawing_engine()
     # The first value of each variable is of the light theme.
     colours = {f"var({name})": value for name, value in reversed(_COLOUR.findall(style))}
     vector = {f.name for f in figures if f.detail}
@@ -157,7 +156,7 @@ def write_figures(
         # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
         text = _BEYOND.sub("\N{WHITE SQUARE}", text)
         try:
-            drawn = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
+            drawn = engine.vegalite_to_svg(text, allowed_base_urls=[])
         except ValueError as error:
             raise RunError(
                 f"figure {name}: cannot be drawn ({' '.join(str(error).split())[:200]}); files or memory may "
@@ -165,7 +164,7 @@ def write_figures(
             ) from error
         out.write(f"{name}.svg", drawn.encode("utf-8"))
         if name not in vector and (scale := _scale(drawn)):
-            out.write(f"{name}.png", vl_convert.svg_to_png(drawn, scale=scale))
+            out.write(f"{name}.png", engine.svg_to_png(drawn, scale=scale))
 
 
 def _coloured(part: Any, colours: Mapping[str, str], painted: bool = False) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from stereotrope import escape
 from stereotrope.errors import RunError
 from stereotrope.report.arrangement import Chapter, arranged
-from stereotrope.report.charts.drawing import CONFIG
+from stereotrope.report.charts.drawing import CONFIG, drawing_engine
 from stereotrope.report.contract import Block, Section, sections_in_order, series_in_order
 from stereotrope.report.document import asset, render_document
 from stereotrope.report.exhibits import Exhibits, Thumbnails
@@ -138,9 +138,7 @@ def vega_bundle() -> str:
         digest, _, kept = _bundle_file().read_bytes().partition(b"\n")
         if hashlib.sha256(kept).hexdigest().encode() == digest:
             return kept.decode()
-    import vl_convert  # noqa: PLC0415
-
-    bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+    bundle = str(drawing_engine().javascript_bundle())
     with contextlib.suppress(OSError, RuntimeError, RunError):
         (file := _bundle_file()).parent.mkdir(parents=True, exist_ok=True)
         data = bundle.encode()

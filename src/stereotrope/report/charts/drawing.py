@@ -4,12 +4,14 @@ Colours are CSS variables of the page (``var(--ink)``), so that one chart serves
 exports put the values of the light theme in their place.
 """
 
+import contextlib
 import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from stereotrope.errors import RunError
 from stereotrope.escape import ellipsis, visible
 from stereotrope.shipped import shipped
 
@@ -28,6 +30,29 @@ TIP = {"tooltip": [{"field": "tip"}], "description": {"field": "tip"}}
 _PARAMS = [{"name": "containerWidth", "value": 640}]
 
 CONFIG: dict[str, Any] = shipped("report.charts", "config.yaml")
+_ADDRESSES = 96 * 10**9
+"""Bytes; with 66 of 10^9 V8 does not start, with 72 it does, before anything else of a run has any."""
+
+
+def drawing_engine() -> Any:
+    """vl-convert, whose V8 would end the process where addresses, not memory, are limited.
+
+    Raises RunError: They are.
+    """
+    with contextlib.suppress(ImportError):  # there is no such limit on Windows
+        import resource  # noqa: PLC0415
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY and limit < _ADDRESSES:
+            needed, given = f"{_ADDRESSES / 1e9:,.0f} GB", f"{limit / 1e9:,.1f} GB"
+            raise RunError(
+                f"report: figures need room for addresses ({needed}, though little memory), and this shell "
+                f"gives {given}; run `ulimit -v unlimited`, then the same command again: everything finished "
+                "is kept"
+            )
+    import vl_convert  # noqa: PLC0415
+
+    return vl_convert
 
 
 def chart_text(text: object, longest: int = 80) -> str:
