@@ -28,6 +28,7 @@ bench: $(VENV)/test-installed
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.lexicon
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m bench.spectrum
+	$(BIN)/python -m bench.study
 
 docs: $(VENV)/test-installed
 	$(BIN)/python docs/generate.py

@@ -6,8 +6,9 @@ import polars as pl
 from pydantic import Field
 
 from stereotrope.annotate.attributes import region_attributes
+from stereotrope.annotate.corners import box_column, box_of
 from stereotrope.annotate.counted import CountedBoxes
-from stereotrope.annotate.file_annotator import FileAnnotator, box_column, box_of
+from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, image_labels, number_of
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import MetadataError

@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 
 from stereotrope.annotate.attributes import region_attributes
-from stereotrope.annotate.file_annotator import FileAnnotator, box_column
+from stereotrope.annotate.corners import box_column, box_of
+from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, number_of
 from stereotrope.annotate.part import CountedPart, RowReading, coded_texts, said_frame
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.mismatch import likeliest_cause
-from stereotrope.inputs.rows import PICTURE_KEYS, picture_column
+from stereotrope.inputs.options import shorten
+from stereotrope.inputs.rows import PICTURE_KEYS, Row, picture_column
 from stereotrope.inputs.scan import ROW, ScannedFile, scan_rows
 from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, fingerprint_of, whole_problem
 
@@ -63,6 +65,11 @@ class CountedFile(FileAnnotator):
     def of_part(self, part: CountedPart) -> pl.DataFrame:
         """Rows that are of pictures of a part, as of :class:`~stereotrope.annotate.part.FoundRows`."""
         found = part.rows(self.rows, self.reading)
+        if found.no_box is not None and self.box is not None:
+            line, text = found.no_box
+            row = Row(self.file, line, {self.box: text})
+            box_of(row, self.box)
+            raise row.error(f"{self.box!r} must be a box, found {shorten(text)}; write [x0, y0, x1, y1]")
         self._read, self._matched = self._read + found.n_read, self._matched + found.rows.height
         self._strays += found.strays[: max(0, _TRIED - len(self._strays))]
         return found.rows
@@ -74,10 +81,7 @@ class CountedFile(FileAnnotator):
         does = "row matches" if lost == 1 else "rows match"
         cause = likeliest_cause(dict(self._strays), names, place=self.place, column=self.key)
         cause = f"; likeliest cause: {cause}" if cause else ""
-        first = (
-            f"; the first says {self._strays[0][1]!r}" if self._strays else f"; {self.key!r} is empty there"
-        )
-        first = "" if cause else first
+        first = f"; the first says {self._strays[0][1]!r}" if self._strays and not cause else ""
         self.notes.append(f"{self.file}: {lost:,} {does} no image{cause}{first}")
         if not self._matched:
             self.trouble = (
@@ -170,7 +174,7 @@ class CountedLabels(CountedFile):
     def _found(self) -> list[str]:
         if self._tidy:
             given = self.rows.texts(["attribute"]).select("attribute").unique()
-            return sorted(filter(None, given.collect(engine="streaming")["attribute"]))
+            return sorted(filter(None, self.rows.read(given)["attribute"]))
         places = (self.key, self.model, self.box, *PICTURE_KEYS)
         return sorted(column for column in self.rows.head.columns if column not in places)
 

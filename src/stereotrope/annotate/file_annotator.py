@@ -1,6 +1,5 @@
 """What annotators whose labels were made elsewhere share: a file, and the pictures that its rows mean."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,8 @@ import polars as pl
 
 from stereotrope.annotate.contract import Annotator
 from stereotrope.inputs.lookup import Design, PictureMatching
-from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import Row, RowFile, places
+from stereotrope.inputs.rows import places
 from stereotrope.tables import LABELLED
-
-_BOX = "box"
-_CORNERS = "[x0, y0, x1, y1]"
-_FARTHEST = 10**6
-"""Pixels; no picture has a side as long."""
 
 
 class FileAnnotator(Annotator):
@@ -84,45 +77,3 @@ class FileAnnotator(Annotator):
         """Note how many have nothing, where some have."""
         if missing:
             self.notes.append(f"{self.file}: {missing} of {of} {what}")
-
-
-def box_column(found: RowFile, given: str | None) -> str:
-    """The column of boxes, the given one or that with the usual name.
-
-    Raises MetadataError: There is none.
-    """
-    return found.require(_BOX if given is None else given, f"the box of each row, {_CORNERS}")
-
-
-def box_of(row: Row, column: str) -> str | None:
-    """The box of a row as labels have it; None where it is empty.
-
-    Raises MetadataError: It is no four numbers, is turned, or lies within one pixel.
-    """
-    value: Any = row.values.get(column)
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    written = value
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = None
-    if (
-        not isinstance(value, list)
-        or len(value) != 4
-        or not all(type(number) in (int, float) and abs(number) <= _FARTHEST for number in value)
-    ):
-        raise row.error(f"{column!r} must be a box {_CORNERS}, found {shorten(written)}; correct it")
-    x0, y0, x1, y1 = value
-    if not (x0 < x1 and y0 < y1):
-        raise row.error(
-            f"{column!r} must be a box {_CORNERS} with x0 below x1 and y0 below y1, found "
-            f"{shorten(written)}; write corners, not width and height"
-        )
-    if x1 <= 1 and y1 <= 1:
-        raise row.error(
-            f"{column!r} must be a box {_CORNERS} in pixels, found {shorten(written)}, which lies within "
-            "one; multiply shares by width and height"
-        )
-    return json.dumps([int(number) if number == int(number) else number for number in value])

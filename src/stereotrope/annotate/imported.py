@@ -10,8 +10,9 @@ from typing import Any, Literal
 import polars as pl
 from pydantic import ValidationInfo, field_validator
 
+from stereotrope.annotate.corners import box_column, box_of
 from stereotrope.annotate.counted import CountedLabels
-from stereotrope.annotate.file_annotator import FileAnnotator, box_column, box_of
+from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.picture import subject_id
 from stereotrope.annotate.registry import annotator

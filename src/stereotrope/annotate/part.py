@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stereotrope.annotate.corners import with_boxes
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.scan import ROW, Only, ScannedFile, text_key, without_empty
 from stereotrope.tables import LABELLED
 
 PICTURE = pl.UInt32
-_KEY, _BOX, _MODEL = "\0key", "\0box", "\0model"
+_KEY, _BOX, _NO_BOX, _MODEL = "\0key", "\0box", "\0no box", "\0model"
 """Columns of what stands for names and boxes, and of models, under names that no column of a file has."""
 _TRIED = 200
 """Rows of no picture that are looked at for why."""
@@ -54,11 +55,13 @@ class FoundRows(NamedTuple):
     rows: Their numbers, ``picture``, ``region`` (the first row with the box) and the columns that are wanted.
     n_read: How many rows name pictures of the part, or would if there were such.
     strays: Some of those that name none, with the names.
+    no_box: The first row whose box is none, and what it says.
     """
 
     rows: pl.DataFrame
     n_read: int
     strays: tuple[tuple[int, str], ...]
+    no_box: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,21 @@ class CountedPart:
         named = [name for name in (how.key, how.model, how.box) if name is not None]
         columns = list(dict.fromkeys([*named, *self.wanted[how]]))
         texts = file.texts(columns, only=(how.key, self.only))
-        keys = {_KEY: how.key, **({} if how.box is None else {_BOX: how.box})}
-        told = [text_key(pl.col(column)).alias(key) for key, column in keys.items()]
+        told = [text_key(pl.col(how.key)).alias(_KEY)]
         told += [pl.col(how.model).alias(_MODEL)] if how.model is not None else []
-        read = texts.select(ROW, *told, *self.wanted[how]).collect(engine="streaming")
+        no_box: tuple[int, str] | None = None
+        if how.box is not None:
+            texts = with_boxes(texts, how.box, key=_BOX, no_box=_NO_BOX)
+            told += [pl.col(_BOX), pl.col(_NO_BOX)]
+        read = file.read(texts.select(ROW, *told, *self.wanted[how]))
+        if read[_KEY].null_count():
+            row = read.filter(pl.col(_KEY).is_null())[ROW].to_list()[0]
+            raise MetadataError(
+                f"{file.head.file}:{row}: {how.key!r} must name a picture, found nothing; fill it in"
+            )
+        if how.box is not None and read[_NO_BOX].any():
+            row = read.filter(_NO_BOX)[ROW].to_list()[0]
+            no_box = row, str(file.named(how.box, [row])[row])
         names = {_KEY: "key", _MODEL: "generator"}
         pictures = self.pictures.select(**names).with_row_index("picture").cast({"picture": PICTURE})
         if how.of is not None:
@@ -114,7 +128,8 @@ class CountedPart:
         strays = file.named(how.key, rows.filter(lost)[ROW].head(_TRIED)) if lost.any() else {}
         rows = rows.filter(~lost) if lost.any() else rows
         found = without_empty(rows.select(ROW, "picture", _region(rows), *self.wanted[how]))
-        return FoundRows(found, read.height, tuple((row, name) for row, name in strays.items() if name))
+        stray = tuple((row, name) for row, name in strays.items() if name)
+        return FoundRows(found, read.height, stray, no_box)
 
 
 def _region(rows: pl.DataFrame) -> pl.Expr:

@@ -17,7 +17,7 @@ from stereotrope.generate import CountableGenerator
 from stereotrope.run import refuse_stopped
 from stereotrope.tables import COUNTS, FILTERED, polars_types
 
-AT_ONCE = 1_000_000
+AT_ONCE = 4_000_000
 """Pictures of a part, roughly: so many are in memory together, and every part reads the files again."""
 COUNT = "count"
 _SAMPLE = 200

@@ -50,7 +50,7 @@ class CountedListing(LabelledGenerator, CountableGenerator):
         )
         groups = self._texts().group_by([*self._said, _NAMED])
         counted = groups.agg(line=pl.col(ROW).min(), n_subjects=pl.len().cast(pl.Int64)).sort("line")
-        self._groups = counted.collect(engine="streaming").with_row_index("cell")
+        self._groups = file.read(counted).with_row_index("cell")
         asked = [self._text, self.columns.negative, *factors.values()]
         columns = list(dict.fromkeys(name for name in asked if name is not None))
         entries = self._each(columns, factors)
@@ -104,7 +104,7 @@ class CountedListing(LabelledGenerator, CountableGenerator):
         alike = next(h for h in hashes if self._groups.select(h.is_unique().all()).item())
         groups = self._groups.select("cell", alike.alias(_GROUP), generator=_MODEL)
         rows = self._texts(only).select(ROW, alike.alias(_GROUP), key=text_key(pl.col(self._column)))
-        found = rows.collect(engine="streaming")
+        found = self._file_rows.read(rows)
         found = found.join(groups, on=_GROUP, maintain_order="left").drop(_GROUP)
         named = found.drop_nulls("key")
         same = pl.col("key") ^ pl.col("generator").hash()
@@ -114,8 +114,8 @@ class CountedListing(LabelledGenerator, CountableGenerator):
 
     def some_names(self, n: int) -> list[str]:
         """As of :class:`CountableGenerator`."""
-        names = self._file_rows.texts([self._column]).select(self._column)
-        return names.filter(pl.col(self._column) != "").head(n).collect()[self._column].to_list()
+        names = self._file_rows.texts([self._column]).filter(pl.col(self._column) != "").head(n)
+        return self._file_rows.read(names)[self._column].to_list()
 
     def _texts(self, only: Only | None = None) -> pl.LazyFrame:
         wanted = None if only is None else (self._column, only)

@@ -57,10 +57,20 @@ class ScannedFile:
             rows = rows.filter(only[1](text_key(_text(only[0], schema[only[0]])).fill_null(0)))
         return rows.select(ROW, *(_text(name, schema[name]) for name in columns))
 
+    def read(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        """Read what is asked of its rows.
+
+        Raises MetadataError: They cannot be read: the file is damaged, or another than when it was looked at.
+        """
+        try:
+            return rows.collect(engine="streaming")
+        except _FAILED as error:
+            raise _unreadable(self.head.file, error) from error
+
     def named(self, column: str, numbers: Iterable[int]) -> dict[int, str | None]:
         """What a column says in the rows of some numbers."""
         asked = pl.Series(list(numbers), dtype=pl.UInt32)
-        found = self.texts([column]).filter(pl.col(ROW).is_in(asked.implode())).collect(engine="streaming")
+        found = self.read(self.texts([column]).filter(pl.col(ROW).is_in(asked.implode())))
         return dict(found.sort(ROW).iter_rows())
 
 
@@ -118,12 +128,7 @@ def scan_rows(path: Path, *, name: str | None = None) -> ScannedFile:
         given = [name for name in rows.collect_schema().names() if name != ROW]
         n_rows = int(rows.select(pl.len()).collect().item())
     except _FAILED as error:
-        found = (
-            error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
-        )
-        raise MetadataError(
-            f"{called}: cannot be read ({found}); check the path, or write it anew"
-        ) from error
+        raise _unreadable(called, error) from error
     columns = [unicodedata.normalize("NFC", column).strip() for column in given]
     if twice := [column for column in columns if columns.count(column) > 1 or not column]:
         what = f"column {twice[0]!r} is there twice" if twice[0] else "a column has no name"
@@ -132,6 +137,11 @@ def scan_rows(path: Path, *, name: str | None = None) -> ScannedFile:
         raise MetadataError(f"{called}: must have at least one row, found none; add the rows")
     head = RowFile(called, tuple(columns), (), header=0)
     return ScannedFile(path, head, rows.rename(dict(zip(given, columns, strict=True))), digest, n_rows, kept)
+
+
+def _unreadable(called: str, error: BaseException) -> MetadataError:
+    told = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+    return MetadataError(f"{called}: cannot be read ({told}); check the path, or write it anew")
 
 
 def _digest(path: Path) -> str:
