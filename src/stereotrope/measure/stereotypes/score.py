@@ -69,7 +69,7 @@ def stereotype_score(
     -------
     :math:`Ψ = \max(0, P - P^*)`, with :math:`P` the share of the concept's pictures that are labelled with
     the attribute and :math:`P^*` its true share. ``definition="posterior"`` is equation 4:
-    :math:`P = \prod_i p_i / (\prod_i p_i + \prod_i (1-p_i))`, with :math:`p_i` the label's ``confidence``.
+    :math:`P = Π_i p_i / (Π_i p_i + Π_i (1-p_i))`, with :math:`p_i` the label's ``confidence``.
 
     Parameters
     ----------
