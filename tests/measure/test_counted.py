@@ -15,6 +15,9 @@ from stereotrope.errors import TableError
 from stereotrope.measure import REGISTRY
 
 SCOPE = ("generator", "object", "group")
+TRUE = pl.DataFrame({"group": ["base", "women", "men"], "attribute": "gender"}).with_columns(
+    category=pl.lit("female"), reference=pl.lit(0.4), source=pl.lit("made up")
+)
 COUNTED: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "deterministic_share": partial(measure.deterministic_share, min_n=3),
     "dominance_shift": partial(measure.dominance_shift, min_n=3, threshold=0.5),
@@ -22,6 +25,9 @@ COUNTED: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "refusal_rate": partial(measure.refusal_rate, group="group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
+    "stereotype_score": partial(
+        measure.stereotype_score, reference=TRUE, over="group", within=("generator", "object")
+    ),
 }
 
 
