@@ -22,9 +22,13 @@ def titled(question):
 
 
 @pytest.fixture
-def served(tmp_path):
+def served(tmp_path, monkeypatch):
     packages = ("sklearn", "umap", "wordllama")
     require(all(map(find_spec, packages)), f"{', '.join(packages)} are not all installed")
+    from stereotrope.design.factors import _reduction
+
+    # Vectors are clustered as they are: UMAP takes half a minute to load, and tests/design/factors have it.
+    monkeypatch.setattr(_reduction, "FEWEST", 1_000)
     with Loopback(judge=titled) as server:
         listed = ", ".join(phrases()[0])
         (tmp_path / "audit.yaml").write_text(

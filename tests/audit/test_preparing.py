@@ -85,7 +85,7 @@ def test_other_estimates_are_the_same_with_and_without_further_factors(folder):
     ("factors", "match"),
     [
         ("factors: [none.csv]", r"audit.yaml:1: factors: no file 'none.csv' beside the audit file; write it"),
-        ("factors: [{clusters: c.csv}]", r"no file 'c.csv' .* `stereotrope design AUDIT.yaml` puts"),
+        ("factors: [{clusters: c.csv}]", r"no file 'c.csv' .* `stereotrope design AUDIT.yaml` makes it"),
         ("factors: [{clusters: c.csv, seeds: 1}]", r"audit.yaml:1: factors clusters: unknown key 'seeds'"),
         ("factors: [{file: places.csv, columns: []}]", "columns must list at least one"),
     ],

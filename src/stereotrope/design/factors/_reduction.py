@@ -6,10 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import HDBSCAN
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # it says that TensorFlow, which nothing here needs, is not installed
-    import umap
-
 DIMENSIONS = 16
 MIN_SAMPLES = 3
 """Of UMAP, and of HDBSCAN (arXiv:2503.23398, appendix C.3)."""
@@ -24,7 +20,10 @@ def clusters_of(vectors: NDArray[np.float32], seed: int, min_size: int) -> NDArr
     reduced = vectors
     if len(vectors) > FEWEST:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of graphs in parts, and of numba's own changes to come
+            # Of TensorFlow, which nothing here needs, of graphs in parts, and of numba's own changes to come.
+            warnings.simplefilter("ignore")
+            import umap  # noqa: PLC0415  # takes twenty seconds, and few texts need it not
+
             reduced = umap.UMAP(
                 n_components=DIMENSIONS,
                 n_neighbors=min(15, len(vectors) - 1),
