@@ -61,12 +61,22 @@ def agreement_call(
     return info.frame.call(info, given, setting, calls)
 
 
-def _require_two(reference: str | None, raters: Sequence[str], setting: MeasureSetting) -> None:
-    """Refuse an audit in which no attribute is labelled twice, or not by the reference."""
+def has_rater(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> bool:
+    """Whether the annotator that a suite takes for the reference is there, and labels what another does."""
+    return _labelled_twice(given.get("reference"), _raters(setting.annotators), setting)
+
+
+def _labelled_twice(reference: str | None, raters: Sequence[str], setting: MeasureSetting) -> bool:
+    """Whether an attribute is labelled by two annotators, one of them the reference where one is named."""
     labelled = {a.name: set(a.attributes) - set(QUALITY_ATTRIBUTES) for a in setting.annotators}
     among = [name for name in labelled if name in raters or name == reference]
     pairs = [(a, b) for a, b in itertools.combinations(among, 2) if labelled[a] & labelled[b]]
-    if not any(reference in (None, *pair) for pair in pairs):
+    return any(reference in (None, *pair) for pair in pairs)
+
+
+def _require_two(reference: str | None, raters: Sequence[str], setting: MeasureSetting) -> None:
+    """Refuse an audit in which no attribute is labelled twice, or not by the reference."""
+    if not _labelled_twice(reference, raters, setting):
         beside = "" if reference is None else f" beside {shorten(reference)}"
         raise UsageError(
             f"no attribute is labelled by another annotator{beside}; add one that labels it too, for example "
@@ -96,6 +106,7 @@ def _raters(annotators: Sequence[Any]) -> list[str]:
     source="Cohen 1960; Krippendorff 2011; Fleiss 1971; Gwet 2008",
     own_bounds={"accuracy": (0.0, 1.0), "observed": (0.0, 1.0)},
     call=agreement_call,
+    due=has_rater,
     unasked=_with_reference,
 )
 def agreement(

@@ -8,7 +8,7 @@ import polars as pl
 
 from stereotrope.measure.cells import SMALL_N, as_names
 from stereotrope.measure.contract import register
-from stereotrope.measure.shares.agreement import agreement_call
+from stereotrope.measure.shares.agreement import agreement_call, has_rater
 from stereotrope.measure.shares.pairs import (
     NO_PAIR,
     beside_reference,
@@ -31,6 +31,7 @@ _NEVER = {
     direction="1: this value is given exactly where the reference has it",
     source="Van Rijsbergen 1979; Wilson 1927",
     call=agreement_call,
+    due=has_rater,
 )
 def class_agreement(
     labels: Any,
