@@ -21,7 +21,7 @@ from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.annotate.picture import Picture, Subject, subject_id
 from stereotrope.annotate.question import QuestionAnnotator
-from stereotrope.annotate.registry import ANNOTATORS, annotator, create
+from stereotrope.annotate.registry import ANNOTATORS, annotator, create, made_file
 from stereotrope.annotate.taxonomy import (
     Scope,
     Taxonomy,
@@ -64,6 +64,7 @@ __all__ = [
     "create",
     "fold",
     "labels_frame",
+    "made_file",
     "read_taxonomies",
     "subject_id",
     "taxonomy_for",

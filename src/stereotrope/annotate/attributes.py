@@ -39,19 +39,22 @@ def region_attributes(name: str, attribute: str) -> Attributes:
     return {attribute: (attribute,), number: None}
 
 
-def check_attributes(given: Mapping[Any, Any], *, open_allowed: bool = True) -> dict[str, Any]:
+def check_attributes(
+    given: Mapping[Any, Any], *, open_allowed: bool = True, most: int | None = MOST_ATTRIBUTES
+) -> dict[str, Any]:
     """Return attribute → value list (None where open), checked and in Unicode normal form C.
 
     given: Name → list of values, or ``"open"`` (None) where any value may come.
     open_allowed: Whether an attribute may be open.
+    most: Attributes that there may be; None where nobody is asked for them at once.
 
     Raises UsageError: A name or a value list cannot be used; the message begins with the attribute.
     """
     if not given:
         raise UsageError("must name at least one attribute, found none; write {body_type: [sedan, SUV]}")
-    if len(given) > MOST_ATTRIBUTES:
+    if most is not None and len(given) > most:
         raise UsageError(
-            f"one question asks for at most {MOST_ATTRIBUTES} attributes, found {len(given)}; "
+            f"one question asks for at most {most} attributes, found {len(given)}; "
             "spread them over several annotators"
         )
     checked: dict[str, tuple[str, ...] | None] = {}

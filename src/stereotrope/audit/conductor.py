@@ -105,7 +105,7 @@ class Audit:
         stop: threading.Event | None = None,
         max_cost: float | None = None,
     ) -> list[str]:
-        """Make the files under ``factors`` that can be made, or put in what they lack; say what was done.
+        """Make the files of the audit that can be made, or put in what they lack; say what was done.
 
         What stands in a file stays. Models are asked once: what they say is kept beside the audit file.
 

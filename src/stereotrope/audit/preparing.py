@@ -1,4 +1,4 @@
-"""Making the files that prompts take words and further factors from: ``stereotrope design``.
+"""Making the files of words, factors and sentences that an audit reads: ``stereotrope design``.
 
 What models are asked for it is kept beside the audit file, in a ledger of its own, and asked once.
 """
@@ -6,13 +6,15 @@ What models are asked for it is kept beside the audit file, in a ledger of its o
 import csv
 import io
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from stereotrope import annotate
 from stereotrope.audit.countable import require_countable
 from stereotrope.audit.creating import generators_of
 from stereotrope.audit.designing import cells_of, designed_by, factor_files, requests_of
@@ -26,11 +28,14 @@ from stereotrope.design.factors import MadeFile, kept_rows
 from stereotrope.design.scenarios import is_scenarios
 from stereotrope.design.wording import WordsFile
 from stereotrope.errors import BudgetError, IncompleteError, InputError, UsageError
+from stereotrope.inputs.asking import FileMaker
 from stereotrope.inputs.yaml import Source
 from stereotrope.run import Ledger, write_atomic
 from stereotrope.suites import suite_named
 
 _Place = tuple[str, str | int]
+_Make = Callable[[Any], MadeFile]
+"""What makes a file by asking."""
 ANSWERS = ".answers.db"
 """Ending of the ledger beside an audit file."""
 
@@ -115,16 +120,16 @@ def make_files(
     with ExitStack() as stack:
         ask = _Asking(answers_of(source), account, watcher or Silent(), stop or threading.Event(), stack)
         notes: list[str] = []
-        for where, one, of in _makers(spec, source, account):
+        for where, one, make in _makers(spec, source, account):
             before = _bytes_of(one.path)
-            made = _made(one, of, ask, source, where)
+            made = _made(make, ask, source, where)
             if made.rows is not None and _bytes_of(one.path) != before:
                 raise IncompleteError(
                     f"{one.written}: was changed while it was being made, and is left as it is now. What was "
                     "answered is kept; run the same command again"
                 )
             if made.rows is not None:
-                write_atomic(one.path, _as_csv(made.rows))
+                write_atomic(one.path, _as_bytes(made.rows))
             notes += made.notes
     return notes
 
@@ -132,15 +137,15 @@ def make_files(
 def planned_work(spec: AuditSpec, source: Source) -> list[Work]:
     """Say what :func:`make_files` would ask of models; asks nothing, and changes no file.
 
-    _Place the number of questions depends on answers that are still to come, it is the most there may be.
+    Where the number of questions depends on answers that are still to come, it is the most there may be.
 
     Raises AuditFileError: As :func:`make_files`.
     """
     with ExitStack() as stack:
         planning = _Planning(answers_of(source), stack)
-        for where, one, of in _makers(spec, source, Account()):
+        for where, _, make in _makers(spec, source, Account()):
             try:
-                _made(one, of, planning, source, where)
+                _made(make, planning, source, where)
             except _Unasked:
                 continue
         return planning.work
@@ -152,23 +157,41 @@ def answers_of(source: Source) -> Path:
     return source.base / f"{name.removesuffix('.yaml').removesuffix('.yml')}{ANSWERS}"
 
 
-def _makers(spec: AuditSpec, source: Source, account: Account) -> Iterator[tuple[_Place, Any, pl.DataFrame]]:
-    """Files that can be made, in the order in which they need one another, with what they are of."""
+def _makers(spec: AuditSpec, source: Source, account: Account) -> Iterator[tuple[_Place, Any, _Make]]:
+    """Files that can be made, in the order in which they need one another, with what makes each."""
     files = factor_files(spec, source, account)
     wording = _wording(spec, source, account)
-    if wording is None and not any(one.can_make for one in files):
+    annotated = list(_annotated(spec, source, account))
+    if wording is None and not annotated and not any(one.can_make for one in files):
         raise source.error(
             "factors: there is no file to make; add, for example, `factors: [{clusters: clusters.csv}]`",
             "factors",
         )
     if wording is not None:
-        yield ("prompts", "wording"), *wording
+        yield ("prompts", "wording"), wording[0], partial(_make_table, *wording)
         if not wording[0].path.is_file():  # of a plan: the rules stand in
             rest = {key: value for key, value in spec.prompts.items() if key != "wording"}
             spec = spec.model_copy(update={"prompts": rest})
     makers = [(("factors", index), one) for index, one in enumerate(files) if one.can_make]
-    prompts = _prompts(spec, source, account) if makers else pl.DataFrame()
-    yield from ((where, one, prompts) for where, one in makers)
+    prompts = _prompts(spec, source, account) if makers or annotated else pl.DataFrame()
+    yield from ((where, one, partial(_make_table, one, prompts)) for where, one in makers)
+    yield from ((where, one, partial(one.make, prompts)) for where, one in annotated)
+
+
+def _annotated(spec: AuditSpec, source: Source, account: Account) -> Iterator[tuple[_Place, FileMaker]]:
+    """The files that annotators have made."""
+    for index, item in enumerate(spec.annotators or ()):
+        try:
+            one = annotate.made_file(item, relative_to=source.base, account=account)
+        except (UsageError, InputError) as error:
+            raise source.error(str(error), "annotators", index) from None
+        if one is not None:
+            yield ("annotators", index), one
+
+
+def _make_table(one: Any, of: pl.DataFrame, ask: Any) -> MadeFile:
+    made: MadeFile = one.make(of, kept_rows(one.path, one.written), ask)
+    return made
 
 
 def _wording(spec: AuditSpec, source: Source, account: Account) -> tuple[WordsFile, pl.DataFrame] | None:
@@ -199,10 +222,9 @@ def _prompts(spec: AuditSpec, source: Source, account: Account) -> pl.DataFrame:
     return requests_of(spec, suite, generators, 1, source, prefixes)[0]
 
 
-def _made(one: Any, of: pl.DataFrame, ask: Any, source: Source, where: _Place) -> MadeFile:
+def _made(make: _Make, ask: Any, source: Source, where: _Place) -> MadeFile:
     try:
-        made: MadeFile = one.make(of, kept_rows(one.path, one.written), ask)
-        return made
+        return make(ask)
     except (UsageError, InputError) as error:
         raise source.error(str(error), *where) from None
 
@@ -211,10 +233,12 @@ def _bytes_of(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def _as_csv(rows: pl.DataFrame) -> bytes:
-    """A table as CSV that a spreadsheet reads and writes again."""
+def _as_bytes(made: pl.DataFrame | str) -> bytes:
+    """A table as CSV that a spreadsheet reads and writes again, or a text."""
+    if isinstance(made, str):
+        return made.encode("utf-8")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(rows.columns)
-    writer.writerows([["" if cell is None else cell for cell in row] for row in rows.rows()])
+    writer.writerow(made.columns)
+    writer.writerows([["" if cell is None else cell for cell in row] for row in made.rows()])
     return out.getvalue().encode("utf-8")

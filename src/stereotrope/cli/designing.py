@@ -1,4 +1,4 @@
-"""``stereotrope design``: the files that prompts take their further factors from."""
+"""``stereotrope design``: the files of words, factors and sentences that an audit reads."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +24,7 @@ def design_audit(
         ),
     ] = None,
 ) -> None:
-    """Make the files of an audit's prompts: words by a model, clusters, topics.
+    """Make the files that an audit reads: words by a model, clusters, topics, attributes.
 
     Files that are there stay as they are but for what they lack: edit them, and
     run the audit. Neither pictures nor labels hang on them. Models that are asked

@@ -13,11 +13,11 @@ import polars as pl
 from pydantic import BeforeValidator, Field
 
 from stereotrope.clients import Account
-from stereotrope.design.asking import text_asker
 from stereotrope.design.phrases import FORMS
 from stereotrope.design.prompts import fields_of, fill, prompts_frame, refuse_too_many
 from stereotrope.design.wording import WordsFile
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.asking import text_asker
 from stereotrope.inputs.options import Item, Options, Text, Texts, options_of, shorten, text, texts
 from stereotrope.inputs.rows import read_rows
 from stereotrope.plugins import version_of

@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.clients import Problem
-from stereotrope.design.asking import Asking, TextAsker, TextQuestion
-from stereotrope.design.factors.contract import MadeFile, completed, require_columns
+from stereotrope.design.factors.contract import completed, require_columns
 from stereotrope.design.phrases import FORMS
 from stereotrope.errors import UsageError
+from stereotrope.inputs.asking import Asking, MadeFile, TextAsker, TextQuestion
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.rows import read_rows
 from stereotrope.shipped import shipped

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from stereotrope.errors import UsageError
 from stereotrope.inputs.files import read_text
-from stereotrope.inputs.options import Name, Options, Texts, validated
+from stereotrope.inputs.options import Name, Options, Text, Texts, validated
 from stereotrope.inputs.yaml import YamlFile
 
 _EXAMPLE = "write {candidates: {hat: {positive: [a person with a hat], negative: [a person without a hat]}}}"
@@ -28,8 +28,9 @@ class SentencePair:
 
 
 class CandidateOptions(Options):
-    """As of :class:`SentencePair`."""
+    """As of :class:`SentencePair`; ``concept`` says of what pictures it was named, and decides nothing."""
 
+    concept: Text | None = None
     positive: Texts
     negative: Texts
     values: Texts = Field(default=["yes", "no"])
@@ -65,9 +66,16 @@ def read_candidates(path: Path | str) -> dict[str, SentencePair]:
     Raises InputError: It cannot be read, or something in it does not fit; the message has the line.
     """
     absent = "write one: attribute → positive and negative sentences"
-    file = YamlFile(read_text(path, what="a file of candidates", absent=absent), str(path))
-    found = validated(CandidateFile, file, example=_EXAMPLE).candidates
+    found = parsed_candidates(read_text(path, what="a file of candidates", absent=absent), str(path))
     return {attribute: one.candidate() for attribute, one in found.items()}
+
+
+def parsed_candidates(text: str, name: str) -> dict[str, CandidateOptions]:
+    """Read the text of such a file; ``name`` is the file's, for messages.
+
+    Raises InputError: Something in it does not fit; the message has the line.
+    """
+    return validated(CandidateFile, YamlFile(text, name), example=_EXAMPLE).candidates
 
 
 def candidates_of(

@@ -213,3 +213,9 @@ def test_an_encoder_that_is_not_there_or_reads_no_sentences_is_told(tmp_path):
         (tmp_path / "l.csv").write_text("file,colour\n0.png,red\n")
         with pytest.raises(AuditFileError, match=match):
             Audit.from_text(AUDIT % (PROMPTS, others), base=tmp_path).plan()
+
+
+def test_as_many_attributes_as_a_file_has_are_labelled_since_nobody_is_asked_for_them_at_once():
+    known = vectors(PLANE, {"a": [1.0, 0.0]})
+    found = ZeroShot({f"a{n}": HAT for n in range(100)}, "clip").derive_vectors(images("a"), known)
+    assert found["value"].to_list() == ["yes"] * 100

@@ -10,12 +10,14 @@ from pydantic import Field
 
 from stereotrope.annotate.attributes import check_attributes
 from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.embeddings.proposing import ProposedCandidates, proposal_of
 from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import UsageError
+from stereotrope.inputs.asking import MakingOptions
 from stereotrope.inputs.candidates import CandidateOptions, SentencePair, candidates_of
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import File, Name, Options, Text
+from stereotrope.inputs.options import Item, Name, Text
 from stereotrope.stats.vectors import unit_vector
 from stereotrope.tables import fingerprint_of
 
@@ -64,7 +66,7 @@ class ZeroShot(Annotator):
         self.temperature, self.reads = temperature, (encoder,)
         try:
             values = {attribute: list(one.values) for attribute, one in candidates.items()}
-            self.attributes: Attributes = check_attributes(values)
+            self.attributes: Attributes = check_attributes(values, most=None)
         except UsageError as error:
             raise UsageError(f"annotator {name!r}: candidates: {error}") from None
         self.candidates = dict(zip(self.attributes, candidates.values(), strict=True))
@@ -156,14 +158,21 @@ def _invalid(pictures: pl.DataFrame, why: str) -> pl.DataFrame:
     return pictures.select("subject_id", status=pl.lit("invalid"), rationale=pl.lit(why))
 
 
-class ZeroShotOptions(Options):
-    """As of :class:`ZeroShot`; ``zero_shot`` names a file, or its content stands under ``candidates``."""
+class ZeroShotOptions(MakingOptions):
+    """As of :class:`ZeroShot`; ``zero_shot`` names a file, or its content stands under ``candidates``.
 
-    zero_shot: File | None = None
+    With a mapping, ``{file: candidates.yaml, model: openai:gpt-4o}``, a model names what the file lacks.
+    """
+
+    zero_shot: Item | None = None
     encoder: Text
     name: Name = "zero_shot"
     candidates: dict[Name, CandidateOptions] | None = None
     temperature: float | None = Field(None, gt=0)
+
+    def makes(self, context: Context) -> ProposedCandidates | None:
+        """The file that a model makes before the audit runs."""
+        return proposal_of(self.zero_shot, f"annotator {self.name!r}", context)
 
 
 @annotator(
@@ -174,5 +183,10 @@ class ZeroShotOptions(Options):
 def zero_shot(options: ZeroShotOptions, context: Context) -> ZeroShot:
     """Read the candidates."""
     what = f"annotator {options.name!r}"
-    found = candidates_of("zero_shot", options.zero_shot, options.candidates, context.folder, what)
+    file = options.zero_shot
+    if (proposed := options.makes(context)) is not None:
+        proposed.require()
+        file = proposed.written
+    assert not isinstance(file, dict)
+    found = candidates_of("zero_shot", file, options.candidates, context.folder, what)
     return ZeroShot(found, options.encoder, name=options.name, temperature=options.temperature)

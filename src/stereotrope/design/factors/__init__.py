@@ -5,8 +5,9 @@ id changes, so that pictures and labels stay what they are.
 """
 
 from stereotrope.design.factors.clusters import Clusters
-from stereotrope.design.factors.contract import FACTORS, FactorFile, MadeFile, factor, factor_file
+from stereotrope.design.factors.contract import FACTORS, FactorFile, factor, factor_file
 from stereotrope.design.factors.reading import Joined, join_factors, kept_rows
+from stereotrope.inputs.asking import MadeFile
 
 __all__ = [
     "FACTORS",

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from stereotrope.design.asking import Asking, TextAsker, text_asker
 from stereotrope.design.factors.clustering import (
     ADDED,
     ALONE,
@@ -28,7 +27,6 @@ from stereotrope.design.factors.clustering import (
 )
 from stereotrope.design.factors.contract import (
     FactorFile,
-    MadeFile,
     completed,
     factor,
     require_columns,
@@ -37,6 +35,7 @@ from stereotrope.design.factors.contract import (
 from stereotrope.design.factors.encoders import SentenceEncoder, sentence_encoder
 from stereotrope.design.factors.titles import SPECIFIERS, Titled, asked_titles, title_question, word_titles
 from stereotrope.errors import UsageError
+from stereotrope.inputs.asking import Asking, MadeFile, TextAsker, text_asker
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Item, Name, Options, Text
 from stereotrope.plugins import version_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from stereotrope.clients import Account
-from stereotrope.design.asking import Asking
 from stereotrope.errors import UsageError
+from stereotrope.inputs.asking import Asking, MadeFile
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.inputs.options import shorten
 from stereotrope.plugins import Registry
@@ -20,13 +20,6 @@ GROUP = "prompt_group"
 """Within what a row of a file is, where the prompts have this factor."""
 
 _MADE = "\0made"
-
-
-class MadeFile(NamedTuple):
-    """What a file is to hold, None where it is complete as it is; and what there is to say of it."""
-
-    rows: pl.DataFrame | None
-    notes: tuple[str, ...] = ()
 
 
 class FactorFile:

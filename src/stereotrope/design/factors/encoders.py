@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from stereotrope.clients import EmbeddingClient, Expectation
-from stereotrope.design.asking import STAGE, Asking
 from stereotrope.design.factors.clustering import Vectors, no_vector, unit_vectors
 from stereotrope.errors import ModelError, UsageError
+from stereotrope.inputs.asking import STAGE, Asking
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text, options_of, shorten
 from stereotrope.inputs.serving import ModelOptions

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from stereotrope.clients import Problem
-from stereotrope.design.asking import Asking, TextAsker, TextQuestion
 from stereotrope.design.factors.clustering import ctfidf_titles
 from stereotrope.design.phrases import STOP_WORDS, singular
+from stereotrope.inputs.asking import Asking, TextAsker, TextQuestion
 from stereotrope.shipped import shipped
 
 _TITLES: Mapping[str, Any] = shipped("design.factors", "titles.yaml")

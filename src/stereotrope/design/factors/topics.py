@@ -10,17 +10,16 @@ from typing import Annotated, Any
 import polars as pl
 from pydantic import BeforeValidator
 
-from stereotrope.design.asking import Asking, TextAsker, TextQuestion, text_asker
 from stereotrope.design.factors.clustering import told_words
 from stereotrope.design.factors.contract import (
     FactorFile,
-    MadeFile,
     completed,
     factor,
     require_columns,
     unit_of,
 )
 from stereotrope.errors import UsageError
+from stereotrope.inputs.asking import Asking, MadeFile, TextAsker, TextQuestion, text_asker
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Item, Name, Options, Text, text
 from stereotrope.shipped import shipped

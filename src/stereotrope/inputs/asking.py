@@ -6,11 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import polars as pl
 
 from stereotrope.clients import Account, ChatClient, Endpoint, Expectation, Problem
 from stereotrope.errors import UsageError
-from stereotrope.inputs.options import Text, options_of, shorten
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Options, Text, options_of, shorten
 from stereotrope.inputs.serving import ChatModelOptions
 
 STAGE = "design"
@@ -35,6 +39,37 @@ class Asking(Protocol):
         then: Instruments that are asked with what comes out, each with items such as these, as many as there
             may be at most: for a plan.
         """
+
+
+class MadeFile(NamedTuple):
+    """What a file is to hold, None where it is complete as it is; and what there is to say of it.
+
+    rows: Those of a table, or the whole text of a file that is none.
+    """
+
+    rows: pl.DataFrame | str | None
+    notes: tuple[str, ...] = ()
+
+
+class FileMaker(Protocol):
+    """A file that people may edit, named by an entry, and what makes it before an audit runs.
+
+    path, written: The file, and as the audit file names it.
+    """
+
+    path: Path
+    written: str
+
+    def make(self, prompts: pl.DataFrame, ask: Asking, /) -> MadeFile:
+        """Make the file for the prompts, or put in what it lacks."""
+
+
+class MakingOptions(Options):
+    """Options of an entry that may name such a file."""
+
+    def makes(self, context: Context) -> FileMaker | None:
+        """Return it; None where the entry names none."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
