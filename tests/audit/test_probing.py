@@ -66,15 +66,21 @@ def test_what_is_read_stands_in_a_table_and_the_pictures_are_those_without(tmp_p
     previews = probes.filter(probe="predisposition")
     assert previews.height == 4
     assert all((run.path / path).read_bytes()[:4] == b"\x89PNG" for path in previews["path"])
-    curves = spi_curves(probes)
+    curves = run.table("probe_curves")
     assert (curves.height, set(curves["n"])) == (2 * 2 * 2, {2})
-    assert plain.table("probes").height == 0
+    assert curves.equals(spi_curves(probes).select(curves.columns))
+    page, without = ((one.path / "report" / "index.html").read_text("utf-8") for one in (run, plain))
+    assert "tiny: cup; hat, on the velocity" in page
+    assert page.count("expected at step 0; then the picture") == 2
+    assert "What the models do while they draw" not in without
+    assert plain.table("probes").height == plain.table("probe_curves").height == 0
     del batches[:]
     again = audit(pipelines("sd3")).run(tmp_path / "run")
     measured = audit(pipelines("sd3")).measure(tmp_path / "run")
     assert batches == []
     assert again.table("probes").equals(probes)
     assert measured.table("probes").equals(probes)
+    assert measured.table("probe_curves").equals(curves)
     assert st.open(tmp_path / "run").info["tables"]["probes"]["from"] == "stereotrope"
 
 

@@ -48,16 +48,18 @@ class FakeRun:
     subjects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(SUBJECTS)))
     robustness: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(ROBUSTNESS)))
     counts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=polars_types(COUNTS)))
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.info.setdefault("words", measure_words())
 
     @property
     def further(self) -> dict[str, str]:
-        return {"lexicon_terms": "Terms"} if self.terms.height else {}
+        terms = {"lexicon_terms": "Terms"} if self.terms.height else {}
+        return terms | {name: name for name in self.tables}
 
     def table(self, name: str) -> pl.DataFrame:
-        return self.terms
+        return self.tables.get(name, self.terms)
 
     def picture(self, image_id: str) -> bytes:
         return self.pictures[image_id]

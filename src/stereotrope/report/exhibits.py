@@ -4,9 +4,10 @@ import base64
 import io
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Self
 
@@ -80,18 +81,23 @@ class Thumbnails:
 
 def _draw(material: Material, images: list[str], side: int) -> Iterator[tuple[str, str | None]]:
     def one(image: str) -> str | None:
-        try:
-            pixels = decode(material.run.picture(image), max_side=side)
-        except (StereotropeError, OSError):
-            return None
-        out = io.BytesIO()
-        small = Image.fromarray(pixels)
-        small.thumbnail((side, side))
-        small.save(out, "WEBP", quality=78, method=4)
-        return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+        return small_copy(partial(material.run.picture, image), side)
 
     with ThreadPoolExecutor(max_workers=2) as pool:
         yield from zip(images, pool.map(one, images), strict=True)
+
+
+def small_copy(read: Callable[[], bytes], side: int = _SIDE) -> str | None:
+    """A picture as a data URI of pixels drawn anew, no side longer than ``side``; None for no picture."""
+    try:
+        pixels = decode(read(), max_side=side)
+    except (StereotropeError, OSError):
+        return None
+    out = io.BytesIO()
+    small = Image.fromarray(pixels)
+    small.thumbnail((side, side))
+    small.save(out, "WEBP", quality=78, method=4)
+    return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode("ascii")
 
 
 class Exhibits:
