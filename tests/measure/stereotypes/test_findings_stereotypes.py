@@ -34,7 +34,7 @@ def test_what_is_shown_more_often_is_told_with_both_shares_and_the_pictures_that
     (row,) = found.filter(list="difference").iter_rows(named=True)
     assert (row["kind"], row["attribute"], row["measure"]) == ("stereotype", "beard", "stereotype_score")
     assert row["sentence"].startswith(
-        "m: in 48 of 60 pictures with concept “Iranian person” “beard” is labelled “yes”; the true share "
+        "m: in 48 of 60 pictures with concept “Iranian person”, “beard” is labelled “yes”; the true share "
         "is 0.34; the difference is 0.46 ["
     )
     assert len(row["image_ids"].split(",")) == 48

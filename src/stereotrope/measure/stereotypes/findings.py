@@ -71,14 +71,18 @@ def _where(scope: Mapping[str, str]) -> tuple[str, str]:
     return lead, f" with {', '.join(others)}" if others else ""
 
 
+def _named(row: Mapping[str, Any]) -> str:
+    return quoted(row["attribute"].replace("_", " "))
+
+
 def _shown(scope: Mapping[str, str], row: Mapping[str, Any], away: Mapping[str, Any]) -> str:
     lead, where = _where(scope)
     start = "in" if lead else "In"
     true = row["numerator"] / row["denominator"] - away["value"]
     assumed = ", which is assumed," if "assumed" in warnings_of(row["flags"]) else ""
     return (
-        f"{lead}{start} {row['numerator']} of {row['denominator']} pictures{where} "
-        f"{quoted(row['attribute'])} is labelled {quoted(row['category'])}; the true share{assumed} is "
+        f"{lead}{start} {row['numerator']} of {row['denominator']} pictures{where}, "
+        f"{_named(row)} is labelled {quoted(row['category'])}; the true share{assumed} is "
         f"{true:.3g}."
     )
 
@@ -88,7 +92,7 @@ def _uniform(scope: Mapping[str, str], row: Mapping[str, Any], score: Mapping[st
     encoder = row.get("annotator") or row["instrument"] or "the encoder"
     start = "pictures" if lead else "Pictures"
     return (
-        f"{lead}{start}{where} do not show {quoted(row['attribute'])} more often than is true, in "
+        f"{lead}{start}{where} do not show {_named(row)} more often than is true, in "
         f"{score['numerator']} of {score['denominator']}, and hardly vary along it: WALS by "
         f"{clean(encoder)} is {two_decimals(row['value'])}"
         f"{span(row['low'], row['high'])}, where any direction reads {two_decimals(row['floor'])}. "
