@@ -13,6 +13,8 @@ from ruamel.yaml import YAML
 
 import stereotrope as st
 from stereotrope import annotate
+from stereotrope.audit.preparing import planned_work
+from stereotrope.errors import AuditFileError
 from stereotrope.suites.oasis.reference import true_shares_of
 from stereotrope.suites.reading import audit_template
 from stereotrope.testing import Loopback
@@ -184,3 +186,18 @@ def test_the_suite_itself_checks_labels_where_people_gave_some(tmp_path: Path) -
         st.Audit.from_text(f"{head}, {{labels: human.csv, name: rater-1}}]\n", base=tmp_path).plan().measures
     )
     assert {call.name for call in both} - {call.name for call in alone} == {"agreement", "class_agreement"}
+
+
+def test_attributes_by_a_model_can_be_switched_on_and_their_price_is_known(tmp_path: Path) -> None:
+    shown = "# - {zero_shot: {file: candidates.yaml, model: openai:gpt-4o}, encoder: clip}"
+    text = audit_template("oasis")
+    assert text.count(shown) == 1
+    asked = st.Audit.from_text(text.replace(shown, shown.removeprefix("# ")), base=tmp_path)
+    (work,) = planned_work(asked.spec, asked.source)
+    assert (work.name, work.total, work.done) == ("gpt-4o", len(PEOPLE), 0)
+    assert work.expected is not None
+    assert work.expected.calls == len(PEOPLE)
+    with pytest.raises(
+        AuditFileError, match=r"no file 'candidates.yaml' beside the audit file; `stereotrope"
+    ):
+        asked.plan()
