@@ -99,6 +99,17 @@ def test_a_probe_that_is_added_reads_the_pictures_that_are_there(tmp_path, pipel
     assert not other.table("probes").equals(probes)
 
 
+def test_two_models_in_one_run_are_loaded_and_read_apart(tmp_path, pipelines):
+    text = AUDIT.replace("PROBE", PROBED).replace("images_per_prompt: 3\n", "images_per_prompt: 1\n")
+    (model,) = (line for line in text.splitlines(keepends=True) if "diffusers:" in line)
+    models = [model.replace("FOLDER", str(pipelines(kind))).replace("tiny", kind) for kind in ("sd3", "sd1")]
+    run = Audit.from_text(text.replace(model, "".join(models))).run(tmp_path / "run")
+    assert set(run.images["status"]) == {"ok"}
+    page = (run.path / "report" / "index.html").read_text("utf-8")
+    assert "sd3: cup; hat, on the velocity" in page
+    assert "sd1: cup; hat, on the predicted noise" in page
+
+
 def test_a_run_that_was_stopped_reads_the_rest_and_ends_in_the_same_tables(tmp_path, pipelines, drawn):
     batches, after = drawn
     audit(pipelines("sd1")).run(tmp_path / "calm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 
 import torch
@@ -17,6 +18,8 @@ _NEVER = {
     "Weights only load": "its weights are a pickle with more than numbers, never opened; take safetensors",
 }
 """What an error holds that advises to let a model run code → what is said instead."""
+_ALONE = threading.RLock()
+"""Held while a model is loaded: what transformers changes of torch meanwhile, all threads see."""
 
 
 def cause(error: BaseException) -> str:
@@ -26,7 +29,11 @@ def cause(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Turn what goes wrong while a model is loaded into one message, and keep all else off the terminal."""
+    """Turn what goes wrong while a model is loaded into one message, and keep all else off the terminal.
+
+    One model is loaded at a time.
+    """
+    _ALONE.acquire()
     shown, told = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity(logging.CRITICAL)  # its tables of weights hold what the file calls them
@@ -48,6 +55,7 @@ def loading(what: str) -> Iterator[None]:
         logging.set_verbosity(told)
         if shown:
             logging.enable_progress_bar()
+        _ALONE.release()
 
 
 @contextlib.contextmanager
