@@ -43,7 +43,7 @@ def curves(
     colour = {"color": nominal("series", names, scale=scale, legend=legend)}
     shape = {"shape": nominal("series", names, scale={"domain": names, "range": list(SHAPES[: len(names)])})}
     shape["shape"]["legend"] = legend
-    x_axis = {"title": across, "titleAnchor": "start", "grid": False, "tickCount": 5}
+    x_axis = {"title": across, "titleAnchor": "start", "grid": False, "tickCount": 5, "tickMinStep": 1}
     x = {"field": "at", "type": "quantitative", "scale": {"zero": True, "nice": False}, "axis": x_axis}
     y_axis = {"title": None, "tickCount": 4}
     y = {"type": "quantitative", "scale": {"domain": [bottom, top], "nice": False}, "axis": y_axis}
