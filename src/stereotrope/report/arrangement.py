@@ -21,7 +21,7 @@ from stereotrope.report.panels import (
     undefined_words,
     varying_columns,
 )
-from stereotrope.report.prose import OTHER, MeasureProse
+from stereotrope.report.prose import OTHER
 from stereotrope.report.series import OVER_ALL, Series, series_of
 
 _MOST_ROWS = 24
@@ -89,18 +89,19 @@ def arranged(
     for family, members in families.items():
         made_of = {series: made[series] for series in members}
         prose = material.explain(family)
-        chapter = _chapter(material, prose, made_of, repeated.get(prose.repeats, ""), family in drawn)
+        chapter = _chapter(material, family, made_of, repeated.get(prose.repeats, ""), family in drawn)
         sections.setdefault(prose.section if prose.section in known else OTHER, []).append(chapter)
     return sections
 
 
 def _chapter(
     material: Material,
-    prose: MeasureProse,
+    family: str,
     made: Mapping[Series, Sequence[Figure]],
     repeated: str,
     drawn_by_section: bool,
 ) -> Chapter:
+    prose = material.explain(family)
     frames = {series: series.rows(material.estimates) for series in made}
     drawn = [m for m in made if any(f.panels for f in made[m])]
     undefined = [m for m in made if made[m] and not frames[m]["value"].drop_nulls().len()]
@@ -112,7 +113,7 @@ def _chapter(
     if any(f.crowded for f in made[shown[0]]) and (mean := replace(shown[0], mean=True)) in shown:
         shown.remove(mean)
         shown.insert(0, mean)
-    shown.sort(key=lambda m: m not in drawn)
+    shown.sort(key=lambda m: (m not in drawn, m.measure != family))
     first = made[shown[0]][0]
     few = 0 < sum(panel.rows for panel in first.panels) <= _MOST_ROWS and len(first.panels) <= _MOST_PANELS
     lead = first if few and not first.cut else None

@@ -34,7 +34,16 @@ def test_a_tick_stands_at_the_true_share_and_bars_lead_from_it() -> None:
 def test_both_charts_can_be_drawn(models: list[str]) -> None:
     rows = [share(a, v, t, m) for m in models for a, v, t in (("beard", 0.8, 0.3), ("hat", 0.2, None))]
     points = [
-        {"label": "beard", "series": m, "x": 0.2, "value": 0.4, "low": 0.3, "high": 0.5, "tip": "beard"}
+        {
+            "label": "beard",
+            "series": m,
+            "x": 0.2,
+            "value": 0.4,
+            "low": 0.3,
+            "high": 0.5,
+            "tip": "beard",
+            "named": True,
+        }
         for m in models
     ]
     axes = {"across": "variety", "upright": "score", "top": 1.0, "right": 1.0}
@@ -48,8 +57,19 @@ def test_both_charts_can_be_drawn(models: list[str]) -> None:
 
 
 def test_the_plane_marks_what_any_direction_reads() -> None:
-    point = {"label": "beard", "series": "m", "x": 0.2, "value": 0.4, "tip": "beard"}
+    point = {"label": "beard", "series": "m", "x": 0.2, "value": 0.4, "tip": "beard", "named": True}
     spec = scatter([point], across="x", upright="y", series=["m"], top=1.0, right=1.0, floor=0.03)
     (dashed,) = [one for one in layers(spec, "rule") if "strokeDash" in one["mark"]]
     assert dashed["encoding"]["x"]["datum"] == 0.03
     assert dashed["data"] == {"values": [{}]}
+
+
+def test_what_is_not_named_has_no_label_that_covers_others() -> None:
+    points = [
+        {"label": name, "series": "m", "x": 0.2, "value": 0.0, "tip": name, "named": name == "beard"}
+        for name in ("beard", "hat")
+    ]
+    spec = scatter(points, across="x", upright="y", series=["m"], top=1.0, right=1.0)
+    svg = vl_convert.vegalite_to_svg({**spec, "width": 400})
+    assert ">beard<" in svg
+    assert ">hat<" not in svg

@@ -28,9 +28,10 @@ def scatter(
     right: float,
     floor: float | None = None,
 ) -> dict[str, Any]:
-    """A dot a row with its intervals, a colour and a shape a series: ``label, series, x, value, tip``.
+    """A dot a row with its intervals, a colour and a shape a series: ``label, series, x, value, named, tip``.
 
     rows: Also ``low, high`` of the upright axis and ``left, right`` of the lying one, where they are known.
+        The label of what is ``named`` stands beside its dot.
     across, upright: Titles of the axes, which begin at 0 and end at ``right`` and ``top``.
     floor: Where a dashed line stands on the lying axis.
     """
@@ -54,7 +55,7 @@ def scatter(
         layer({"type": "point", "filled": True, "size": 52, "opacity": 1}, {**at, **colour, **shape, **TIP}),
     ]
     text = {"type": "text", "align": "left", "dx": 7, "dy": -6, "fontSize": 10.5, "aria": False}
-    layers.append(layer(text, {**at, "text": {"field": "label"}}))
+    layers.append(layer(text, {**at, "text": {"field": "label"}}, "datum.named"))
     if floor is not None:
         dashed = {"type": "rule", "strokeDash": [4, 3], "color": "var(--quiet)", "aria": False}
         layers.insert(0, {**layer(dashed, {"x": {"datum": floor, **x}}), "data": {"values": [{}]}})

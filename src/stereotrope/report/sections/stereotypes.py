@@ -138,12 +138,12 @@ def _variety(material: Material) -> list[Figure]:
     reads = (
         "To the right pictures vary more along the attribute, upwards they show it more often than is true. "
         "Left of the dashed line they vary less along it than along a direction at random: a low score there "
-        "is one of uniform pictures."
+        "is one of uniform pictures. Scores of 0 to the right of it are named when they are pointed at."
     )
     beside = Figure.of(
         material, centred, prose, title, "stereotype-plane", panels, reads=reads, defined=False
     )
-    return [*figures, beside]
+    return [beside, *figures]
 
 
 def _point(material: Material, row: Estimate, score: Estimate) -> dict[str, Any]:
@@ -157,6 +157,7 @@ def _point(material: Material, row: Estimate, score: Estimate) -> dict[str, Any]
         "x": row["value"],
         "value": score["value"],
         "tip": f"{label}, {model}: {said}",
+        "named": score["value"] > 0 or row["value"] < row["floor"],
         **ends,
     }
 
