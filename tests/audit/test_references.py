@@ -60,6 +60,25 @@ def test_powered_rows_stand_beside_shares_and_differences(study: Path) -> None:
     assert again.estimates.equals(run.estimates)
 
 
+def test_powered_ratios_stand_beside_female_ratios(study: Path) -> None:
+    """Of the same pictures: those that are labelled neither are in neither."""
+    file = study / "judge.csv"
+    text = file.read_text(encoding="utf-8")
+    for row in ("p2.png,plain,female", "p4.png,plain,male"):
+        assert row in text
+        text = text.replace(row, f"{row.rpartition(',')[0]},both")
+    file.write_text(text, encoding="utf-8")
+    ratio = {"female_ratio": {"by": ["generator", "group"]}}
+    rows = audit(study, measures=[ratio, "share"]).run(study / "run").estimates.filter(group="plain")
+    raw, powered = (
+        rows.filter(measure=name, annotator="judge").to_dicts() for name in ("female_ratio", "ppi_female_ratio")
+    )
+    (one,), (other,) = raw, powered
+    assert (one["value"], one["n"], other["n"], other["n_reference"]) == (0.5, 58, 58, 20)
+    assert other["low"] < other["value"] == pytest.approx(0.5) < other["high"]
+    assert (other["category"], other["attribute"]) == ("female", "gender")
+
+
 def test_without_a_reference_there_are_no_such_rows(study: Path) -> None:
     judge = {"labels": "judge.csv", "name": "judge", "attributes": ["gender"]}
     run = audit(study, judge).run(study / "run")

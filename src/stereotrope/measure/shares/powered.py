@@ -1,6 +1,7 @@
 """Shares that people would find, from their labels of some pictures and an annotator's of all."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from stereotrope.measure.units import Claim, claim_of
 from stereotrope.stats import PoweredShare, newcombe, wilson
 
 _SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
+_RATIO = "ppi_female_ratio"
 _CLOSED = {
     "reference": "write `reference: true` at the entry of the annotator whose labels are taken for right, "
     "and these rows stand beside those of every share and difference"
@@ -66,13 +68,21 @@ def _sources(annotator: str, labels: pl.DataFrame) -> set[str]:
 
 
 def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
-    """Beside raw shares, powered ones where a reference labelled some of the pictures."""
+    """Beside raw shares and female ratios, powered ones where a reference labelled some of the pictures."""
     taken = {"by": ["generator"], **(call.arguments if call else {})}
     more = {name: taken[name] for name in ("value", "of", "level") if taken.get(name) is not None}
     by = list(dict.fromkeys([*taken["by"], "annotator"]))
-    parts = _beside(call, tables, "share")
+    ratio = call is not None and call.name == "female_ratio"
+    if call is not None and ratio:
+        call = replace(call, arguments={"attribute": "gender", **call.arguments})
+        female = taken.get("female", "female")
+        more |= {"value": female, "of": (female, taken.get("male", "male"))}
+    parts = _beside(call, tables, "female_ratio" if ratio else "share")
     made = [ppi_share(labels, people, known, by=by, **more) for labels, people, known in parts]
-    return pl.concat(made, how="diagonal") if made else None
+    if not made:
+        return None
+    found = pl.concat(made, how="diagonal")
+    return found.with_columns(measure=pl.lit(_RATIO)) if ratio else found
 
 
 def _beside_difference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
@@ -92,6 +102,7 @@ def _beside_difference(call: MeasureCall | None, tables: RunTables) -> pl.DataFr
     bounds=(0.0, 1.0),
     direction="higher: people would say so more often; wider than the raw interval of all labels",
     source=_SOURCE,
+    also=(_RATIO,),
     closed=_CLOSED,
     unasked=_beside_share,
 )
@@ -127,7 +138,8 @@ def ppi_share(
     polars.DataFrame
         One row a cell, attribute and ``category``: ``value`` in [0, 1] with Wilson's interval at the
         effective number of labels. ``n`` counts pictures with a usable label of the annotator,
-        ``n_reference`` those of them that people labelled; ``excluded`` says why others do not enter.
+        ``n_reference`` those of them that people labelled; ``excluded`` says why others do not enter. In an
+        audit the rows beside :func:`stereotrope.measure.female_ratio` are called ``ppi_female_ratio``.
 
     Undefined
     ---------
