@@ -16,6 +16,8 @@ from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import mean_interval, normal_quantile, share_deviation
 from stereotrope.stats.arrays import Floats
 
+_SHARES = np.linspace(0.0, 1.0, 2_001)
+
 
 @register(
     suite="everyday",
@@ -76,7 +78,7 @@ def mean_ratio(
     [0.375]
     """
     read = scenarios_of(estimates, over=over, within=within, kept=kept, reader="mean_ratio")
-    return _means("mean_ratio", read, {None: lambda p: p}, level=level, scale=(0.0, 1.0), place="section 4")
+    return _means("mean_ratio", read, {None: (lambda p: p, (0.0, 1.0))}, level=level, place="section 4")
 
 
 @register(
@@ -127,7 +129,10 @@ def stability(
     Notes
     -----
     The ratios are themselves of a sample: those of few pictures lie further apart than they should, and read
-    a little steadier than they are. At :math:`R = 0` and :math:`R = 1` a scenario counts as wholly steady.
+    a little steadier than they are, by 0.004 to 0.007 of a true 0.02 to 0.09 with 20 pictures a scenario. At
+    :math:`R = 0` and :math:`R = 1` a scenario counts as wholly steady. The interval is of what scenarios with
+    as many pictures read. It covered 0.91 to 0.97 over 100 scenarios, wordings alike or not, and 0.90 to 0.98
+    over 25; over 3 to 8 where ratios are spread 0.92 to 1.00, where all are near one half 0.89 to 0.95.
 
     References
     ----------
@@ -145,9 +150,14 @@ def stability(
     """
     if not pictures or any(n < 1 for n in pictures):
         raise UsageError(f"stability: pictures must be numbers from 1 on, found {list(pictures)}")
-    scores = {str(n): partial(share_deviation, n=n) for n in pictures}
+    scores = {str(n): (partial(share_deviation, n=n), (0.0, _most_deviation(n))) for n in pictures}
     read = scenarios_of(estimates, over=over, within=within, kept=kept, reader="stability")
-    return _means("stability", read, scores, level=level, scale=(0.0, 0.5), place="appendix D.1")
+    return _means("stability", read, scores, level=level, place="appendix D.1")
+
+
+def _most_deviation(n: int) -> float:
+    """The greatest that :func:`share_deviation` can be with so many pictures, near a share of one half."""
+    return float(share_deviation(_SHARES, n).max())
 
 
 @register(
@@ -189,9 +199,12 @@ def ratio_entropy(
 
     Notes
     -----
-    The entropy of a sample is too low by about :math:`1/(2n\ln 2)` bits: 0.004 at 200 pictures, 0.036 at 20.
-    Models compare where their scenarios have about as many pictures. Low says that scenarios are one-sided,
-    not to which side.
+    The entropy of a sample is too low by about :math:`1/(2n\ln 2)` bits: 0.004 at 200 pictures, 0.036 at 20;
+    more where wordings of a scenario differ (0.02 and 0.05 at a correlation of 0.1). The interval is of what
+    scenarios with as many pictures read, and does not hold the entropy in the long run. It covered 0.92 to
+    0.97 over 25 and 100 scenarios, 0.91 to 1.00 over 3 to 8, and 0.85 to 0.90 over 8 of which seven in
+    eight show one value only. Models compare where their scenarios have about as many pictures. Low says
+    that scenarios are one-sided, not to which side.
 
     References
     ----------
@@ -207,21 +220,20 @@ def ratio_entropy(
     >>> ratio_entropy(ratios)["value"].to_list()
     [0.5]
     """
-    scores = {None: lambda p: (special.entr(p) + special.entr(1 - p)) / np.log(2)}
+    scores = {None: (lambda p: (special.entr(p) + special.entr(1 - p)) / np.log(2), (0.0, 1.0))}
     read = scenarios_of(estimates, over=over, within=within, kept=kept, reader="ratio_entropy")
-    return _means("ratio_entropy", read, scores, level=level, scale=(0.0, 1.0), place="appendix F.2")
+    return _means("ratio_entropy", read, scores, level=level, place="appendix F.2")
 
 
 def _means(
     name: str,
     read: tuple[tuple[str, ...], Iterable[Scenarios]],
-    scores: Mapping[Any, Callable[[Floats], Floats]],
+    scores: Mapping[Any, tuple[Callable[[Floats], Floats], Bounds]],
     *,
     level: float,
-    scale: Bounds,
     place: str,
 ) -> pl.DataFrame:
-    """Means over the scenarios that were read of scores of their shares, one row a score."""
+    """Means over the scenarios that were read of scores of their shares, each with its scale."""
     normal_quantile(level)
     factors, cells = read
     rows = []
@@ -234,7 +246,7 @@ def _means(
             "level": level,
             "source": f"everyday gender, {place}",
         }
-        for number, score in scores.items():
+        for number, (score, scale) in scores.items():
             told = [part for part in (cell.levels.get("category"), number) if part is not None]
             category = ": ".join(told) or None
             if not cell.rows.height:
