@@ -477,6 +477,16 @@ def test_intervals_hold_their_values(name: str, seed: int) -> None:
         assert (held["value"] <= held["high"] + 1e-12).all()
 
 
+@every
+def test_what_has_an_interval_or_a_p_says_what_these_hold_for(name: str) -> None:
+    # What a true share is known by is no matter of pictures.
+    found = MEASURES[name](design(3)).filter(pl.col("measure") != "true_share")
+    sure = pl.any_horizontal(pl.col(column).is_not_null() for column in ("low", "high", "p_value"))
+    scopes = found.filter(sure)["holds_for"]
+    assert set(scopes) <= {"these prompts", "prompts like these"}
+    assert found.filter(~sure)["holds_for"].null_count() == found.filter(~sure).height
+
+
 def of_pictures(found: pl.DataFrame, reference: bool) -> pl.DataFrame:
     """What a row is about, in factors of the pictures; of its reference where asked."""
     scope = [c for c in ("generator", "object", "group", "annotator") if c in found.columns]

@@ -13,6 +13,7 @@ from stereotrope.measure.contract import REGISTRY, Calls, MeasureCall, MeasureIn
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.units import THESE_PROMPTS
 from stereotrope.tables import ESTIMATES, polars_types
 
 NO_BASELINE = "no score of the baseline"
@@ -21,7 +22,7 @@ NO_SCORE = "no score to compare"
 _TYPES = polars_types(ESTIMATES)
 _TEXTS = pl.List(pl.String)
 _ALIKE = ("measure", "definition", "aggregate", "subset", "attribute", "category", "reference")
-_JOINED = ("value", "low", "high", "level", "n", "flags")
+_JOINED = ("value", "low", "high", "level", "n", "flags", "holds_for")
 
 UNEQUAL_N = 1.5
 """Quotient of two numbers of captions from which their scores are no longer biased alike."""
@@ -179,7 +180,7 @@ def _asked(frame: pl.DataFrame, measures: Sequence[str] | None) -> pl.DataFrame:
 
 def _differences() -> dict[str, pl.Expr]:
     """The columns of a difference, from those of a score and of the baseline's."""
-    (value, low, high, level, n, flags), (value2, low2, high2, level2, n2, flags2) = (
+    (value, low, high, level, n, flags, scope), (value2, low2, high2, level2, n2, flags2, scope2) = (
         [pl.col(f"{name}{of}") for name in _JOINED] for of in ("", "_of_baseline")
     )
     below = ((value - low).clip(0) ** 2 + (high2 - value2).clip(0) ** 2).sqrt()
@@ -195,6 +196,9 @@ def _differences() -> dict[str, pl.Expr]:
         "value": value - value2,
         "low": pl.when(with_ends).then(value - value2 - below),
         "high": pl.when(with_ends).then(value - value2 + above),
+        "holds_for": pl.when(with_ends).then(
+            pl.when(scope == scope2).then(scope).when(scope != scope2).then(pl.lit(THESE_PROMPTS))
+        ),
         "method": pl.when(with_ends).then(pl.lit("interval: square-and-add of the two intervals")),
         "n_reference": n2,
         "flags": pl.when(told.list.len() > 0).then(told.list.unique(maintain_order=True).list.join(",")),

@@ -16,6 +16,7 @@ from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, regist
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.units import THESE_PROMPTS
 from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
 from stereotrope.stats.arrays import Floats, mid_ranks
 from stereotrope.tables import ESTIMATE_COLUMNS, plain_scores, warnings_of
@@ -36,7 +37,7 @@ FEWEST_AXES = 3
 FEW_PROMPTS = "fewer than three prompts span no polygon"
 ALONE = "a single model has no rank"
 
-_ENDS = ("low", "high", "level", "flags")
+_ENDS = ("low", "high", "level", "flags", "holds_for")
 
 
 def _called(
@@ -237,6 +238,8 @@ class _Profile:
         self.left = int(np.isnan(self.x).sum())
         levels = found["level"].drop_nulls().unique().to_list()
         self.level = levels[0] if len(levels) == 1 else None
+        scopes = found["holds_for"].drop_nulls().unique().to_list()
+        self.holds_for = scopes[0] if len(scopes) == 1 else THESE_PROMPTS if scopes else None
         few = any("small_n" in warnings_of(flags) for flags in found["flags"])
         self.shared = {
             **scope,
@@ -263,7 +266,8 @@ class _Profile:
             linear, weights, self.low, self.high, scores=self.x, limits=(0.0, 1.0), level=self.level
         )
         ends = {"low": max(0.0, min(low, value)), "high": min(1.0, max(high, value))}
-        return self.scored(measure, value, f"{method}; interval: square-and-add of the prompts'", **ends)
+        row = self.scored(measure, value, f"{method}; interval: square-and-add of the prompts'", **ends)
+        return {**row, "holds_for": self.holds_for}
 
 
 def _ranked(models: Sequence[_Profile], seed: int) -> list[ScoreRow]:

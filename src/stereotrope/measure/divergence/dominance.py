@@ -21,6 +21,7 @@ from stereotrope.measure.cells import (
 )
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import effective_counts, wilson
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -183,6 +184,7 @@ def _share_of_cells(
         "value": value,
         "low": float(low),
         "high": float(high),
+        "holds_for": LIKE_THESE,
         "floor": floor,
         "excess": value - floor,
         "adjusted": None if at_maximum else (value - floor) / (1 - floor),

@@ -12,6 +12,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
 from stereotrope.measure.divergence.scores import parts_by, read_scores
 from stereotrope.measure.tidy import estimate_frame, factor_names, with_q_values
+from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import fisher_z, normal_quantile, pearson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 
@@ -187,6 +188,7 @@ def _correlation(
         "value": r,
         "low": float(low),
         "high": float(high),
+        "holds_for": LIKE_THESE,
         "p_value": float(2 * special.stdtr(free - 1, -t)),
         "flags": {"no_variation": np.isnan(low)},
         "method": f"{method}, on halves of the pictures; Fisher's z; p: Student's t, two-sided",

@@ -17,6 +17,7 @@ from stereotrope.measure.divergence.concentration import Scored, Scoring, ends, 
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
 from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.units import THESE_PROMPTS
 from stereotrope.stats import normal_quantile
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -137,6 +138,7 @@ def vac(
 
     Notes
     -----
+    Intervals draw other pictures of the same prompts, however many these are (``these prompts``).
     At small n VAC reads too high (0.07 at 20 images of 5 equally frequent values), and where more values
     are possible than there are images it cannot reach 0. Its interval is of the score expected at this n,
     and no more: score ± z times the bootstrap's standard deviation. ``vac_chao_shen`` has no interval: what
@@ -291,9 +293,11 @@ def _number(row: dict[str, Any], at: int, result: Scored, how: Scoring) -> None:
         if not np.isnan(sd):
             reach = sd * float(special.stdtrit(row["n"] - 1, 0.5 + how.level / 2))
             row["low"], row["high"] = ends(value, reach, unseen, result.least)
+            row["holds_for"] = THESE_PROMPTS
             row["method"] += f"; interval: t on the logit scale, {_drawn(how)}"
     elif not np.isnan(sd):
         half = normal_quantile(how.level) * sd
         row["low"] = max(0.0, value - float(np.hypot(half, unseen)))
         row["high"] = min(1.0, value + half)
+        row["holds_for"] = THESE_PROMPTS
         row["method"] += f"; interval: normal bootstrap, {_drawn(how)}"
