@@ -37,6 +37,11 @@ class _Texts(NamedTuple):
     tokens: torch.Tensor
     pooled: torch.Tensor | None
 
+    @property
+    def alike(self) -> bool:
+        """Whether both sentences are one to the model, but for rounding, of which SPI would be made."""
+        return all(_close(part) for part in self if part is not None)
+
 
 class _Call(NamedTuple):
     """One call of what predicts."""
@@ -72,6 +77,7 @@ class Inside:
         self.quantity, self._flows = _QUANTITIES[predicts], flows
         self._packed = kind == "FluxTransformer2DModel"
         self._texts = {name: self._encoded(sides) for name, sides in probe.sides.items()}
+        self._alike = {name for name, texts in self._texts.items() if texts.alike}
 
     def _encoded(self, texts: Sequence[str]) -> _Texts:
         """Encode texts as the pipeline encodes prompts, with its own keywords where they are set."""
@@ -132,7 +138,7 @@ class Inside:
         for attribute, texts in self._texts.items():
             with record.paused():
                 both = self._predicted(call, texts, n)
-            shifts = both[:n].double() - both[n:].double()
+            shifts = (both[:n].double() - both[n:].double()) * (attribute not in self._alike)
             for at in range(n):
                 for name, prediction in predictions.items():
                     read = _cosine(prediction[at].double(), shifts[at])
@@ -233,6 +239,12 @@ class _Record:
             yield
         finally:
             self._listens = True
+
+
+def _close(both: torch.Tensor) -> bool:
+    """Whether two vectors, or lists of them, are as far apart as rounding may put them."""
+    within = 4 * torch.finfo(both.dtype).eps * both[0].abs().max().double()
+    return bool((both[0].double() - both[1].double()).abs().max() <= within)
 
 
 def _cosine(prediction: torch.Tensor, shift: torch.Tensor) -> dict[str, Any]:

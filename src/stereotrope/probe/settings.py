@@ -11,7 +11,7 @@ from stereotrope.inputs.candidates import CandidateOptions, SentencePair, candid
 from stereotrope.inputs.options import File, Name, Options
 from stereotrope.tables import fingerprint_of
 
-_VERSION = 1
+_VERSION = 2
 SPI, PREDISPOSITION = "spi", "predisposition"
 CONDITIONAL, GUIDED = "conditional", "guided"
 
