@@ -9,9 +9,10 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.icc import ICC_GRID
 
-_EXACT, _POWER = 0.03, 1.5
-"""p down to which the exact test stands alone, the least that four clusters against four can give, 2/70; and
-how many digits a model may have for one of the exact test."""
+_EXACT, _POWER, _MOST_WAYS = 0.03, 1.5, 1_000
+"""p down to which the exact test stands alone, the least that four clusters against four can give, 2/70; how
+many digits a model may have for one of the exact test; and in how many ways clusters may be chosen, six of
+twelve in 924, that there is a model: its digits would be too many where all of a cluster are alike."""
 _POINTS = 1_000
 """Counts of a side that are weighed; of more, so many in equal steps, and p in between by interpolation."""
 _INDEPENDENT = 1e-9
@@ -61,7 +62,7 @@ def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: float) -> Floats:
 
     Only where one of all ways to choose the clusters tells the sides apart as well, or two that mirror each
     other, :math:`p` becomes :math:`\max(p^{3/2}, p_{model})`, if it is below 0.03: whatever the model says,
-    there are half as many digits more at most. Every other p stands.
+    there are half as many digits more at most. Every other p stands, as all beyond six clusters a side do.
 
     exact, model: p, and the least p that there could have been; shapes ``(2, …)``.
     ways: To choose the clusters.
@@ -69,7 +70,7 @@ def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: float) -> Floats:
         size is that of the exact test; below, see docs/explanation/interval-coverage.md.
     """
     p, further = np.asarray(exact, np.float64), np.asarray(model, np.float64)
-    ended = p <= min(_EXACT, 2 * (1 + _TIE) / ways)
+    ended = (p <= min(_EXACT, 2 * (1 + _TIE) / ways)) & (ways <= _MOST_WAYS)
     return np.where(ended, np.minimum(p, np.maximum(p**_POWER, further)), p)
 
 
