@@ -12,8 +12,9 @@ from stereotrope.suites.contract import SUITES, suite_named
 from stereotrope.suites.reading import load_suite, load_yaml
 
 PUBLISHED = (
-    *("table", "measure", "definition", "generator", "concept", "object", "dimension", "group", "phrasing"),
-    *("mitigation", "attribute", "category", "aggregate", "annotator", "reference", "value", "source"),
+    *("table", "measure", "definition", "generator", "concept", "family", "object", "dimension", "group"),
+    *("phrasing", "mitigation", "attribute", "category", "aggregate", "annotator", "reference", "value"),
+    "source",
 )
 """Columns of :func:`published`: text, but for ``value``."""
 
@@ -63,7 +64,7 @@ def published_for(
     figures = figures.with_columns(
         pl.col("generator").map_elements(lambda name: names.get(bare_name(name)), return_dtype=pl.String)
     ).filter(pl.col("generator").is_not_null())
-    for factor in ("concept", "object", "group", "dimension", "phrasing", "mitigation"):
+    for factor in ("concept", "family", "object", "group", "dimension", "phrasing", "mitigation"):
         levels = prompts[factor].drop_nulls().unique().to_list() if factor in prompts.columns else []
         figures = figures.filter(pl.col(factor).is_null() | pl.col(factor).is_in(levels))
     return figures.to_dicts()
