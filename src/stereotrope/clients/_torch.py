@@ -18,6 +18,8 @@ _NEVER = {
     "Weights only load": "its weights are a pickle with more than numbers, never opened; take safetensors",
 }
 """What an error holds that advises to let a model run code → what is said instead."""
+_FEWEST = 0.1
+"""Share of a model's words that its tokenizer knows at least."""
 _ALONE = threading.RLock()
 """Held while a model is loaded: what transformers changes of torch meanwhile, all threads see."""
 
@@ -77,6 +79,15 @@ def require_weights(missing: set[str] | list[str], what: str, of: str) -> None:
         raise ModelUnusable(
             f"{what}: {len(lacking)} of its weights are missing ({lacking[0]} …), so "
             f"that its {of} would be chance; fetch the model again"
+        )
+
+
+def require_words(known: int, of: int, what: str) -> None:
+    """Refuse a model whose tokenizer knows few of its words: one whose file is gone has its marks only."""
+    if known < _FEWEST * of:
+        raise ModelUnusable(
+            f"{what}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
+            "texts would be chance; fetch the model again, with its tokenizer.json"
         )
 
 

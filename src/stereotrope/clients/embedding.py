@@ -41,6 +41,11 @@ class EmbeddingClient:
         """What decides the vectors; neither address, limits nor key."""
         return {"provider": self.endpoint.provider, "model": self.model, "extra": self.extra}
 
+    @property
+    def concurrency(self) -> int:
+        """As many requests as the endpoint may be asked at once."""
+        return self.endpoint.concurrency
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the vector of each text.
 

@@ -11,8 +11,9 @@ from stereotrope.errors import UsageError
 
 LOCAL_PACKAGES = ("torch", "transformers")
 PIPELINE_PACKAGES = (*LOCAL_PACKAGES, "diffusers", "accelerate")
-MODEL, PIPELINE = "config.json", "model_index.json"
+MODEL, PIPELINE, SENTENCES = "config.json", "model_index.json", "modules.json"
 """Files that say what is in a folder."""
+_KINDS = {MODEL: "model", PIPELINE: "pipeline", SENTENCES: "sentence encoder"}
 _OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin", ".jinja"))
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -36,7 +37,7 @@ def model_identity(
 ) -> tuple[dict[str, Any], list[bytes]]:
     """Return what a fingerprint says of a model: of a folder its files, of a name that and the revision.
 
-    index: File that says what is in the folder; of a pipeline the folders in it count too.
+    index: File that says what is in the folder; of all but a model the folders in it count too.
 
     Raises UsageError: The folder is not there.
     """
@@ -52,7 +53,7 @@ def model_folder(model: Path, what: str, index: str = MODEL) -> Path:
     """Return the folder; raises :class:`UsageError` where it holds no model."""
     if not (model / index).is_file():
         raise UsageError(
-            f"{what}: no {'model' if index == MODEL else 'pipeline'} is there ({index} is missing); give the "
+            f"{what}: no {_KINDS[index]} is there ({index} is missing); give the "
             "folder that `save_pretrained` wrote, or a name on the Hugging Face hub"
         )
     return model

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels
-from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights
+from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights, require_words
 from stereotrope.errors import ModelUnusable
 
 _MODELS = {"clip": "CLIPModel", "siglip": "SiglipModel", "dinov2": "Dinov2Model"}
@@ -24,8 +24,6 @@ _PROCESSORS = {
 }
 """With Pillow, wherever it runs: torchvision resizes to slightly other pixels. Older versions have the second
 name only, for the same."""
-_FEWEST = 0.1
-"""Share of a model's words that its tokenizer knows at least; one whose file is gone has its marks only."""
 
 
 def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> LocalModel:
@@ -58,20 +56,12 @@ def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> 
             tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options, **NO_CODE)
     require_weights(told["missing_keys"], what, "vectors")
     if tokenizer is not None:
-        _require_words(len(tokenizer), int(config.text_config.vocab_size), what)
+        require_words(len(tokenizer), int(config.text_config.vocab_size), what)
     made = LocalModel(written, loaded.eval().to(device), processor, tokenizer, device)
     made.pictures([np.full((8, 12, 3), 128, np.uint8)])
     if reads_texts:
         made.texts(["a"])
     return made
-
-
-def _require_words(known: int, of: int, what: str) -> None:
-    if known < _FEWEST * of:
-        raise ModelUnusable(
-            f"{what}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
-            "texts would be chance; fetch the model again, with its tokenizer.json"
-        )
 
 
 class LocalModel:

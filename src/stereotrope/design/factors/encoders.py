@@ -4,11 +4,12 @@ import hashlib
 import importlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from stereotrope.clients import EmbeddingClient, Expectation
 from stereotrope.design.factors.clustering import Vectors, no_vector, unit_vectors
+from stereotrope.design.factors.sentences import LOCAL, LocalModelOptions, LocalSentences
 from stereotrope.errors import ModelError, UsageError
 from stereotrope.inputs.asking import STAGE, Asking
 from stereotrope.inputs.entries import Context
@@ -70,12 +71,12 @@ def _static() -> Any:
 
 
 class EmbeddingAsker:
-    """Asks an endpoint for vectors of texts, many at once."""
+    """Asks for vectors of texts, many at once."""
 
     stage = STAGE
     batch = 64
 
-    def __init__(self, client: EmbeddingClient, name: str, version: str | None) -> None:
+    def __init__(self, client: EmbeddingClient | LocalSentences, name: str, version: str | None) -> None:
         self.name, self._client, self._version = name, client, version
 
     @property
@@ -85,8 +86,8 @@ class EmbeddingAsker:
 
     @property
     def concurrency(self) -> int:
-        """As many requests as the endpoint may be asked at once."""
-        return self._client.endpoint.concurrency
+        """As many requests as it may be asked at once."""
+        return self._client.concurrency
 
     def key_of(self, text: str) -> str:
         """Content key of a text's vector by this model."""
@@ -115,7 +116,7 @@ class EmbeddingAsker:
         """What the ledger keeps."""
         return result
 
-    def expect(self, texts: Sequence[str]) -> Expectation:
+    def expect(self, texts: Sequence[str]) -> Expectation | None:
         """Say what asking takes."""
         return self._client.expect(texts, self.batch)
 
@@ -124,11 +125,17 @@ class EmbeddingAsker:
         await self._client.close()
 
 
-class EndpointEncoder(SentenceEncoder):
-    """Vectors of an OpenAI-compatible endpoint, asked for once."""
+class AskedEncoder(SentenceEncoder):
+    """Vectors of a model, at an OpenAI-compatible endpoint or on this computer, each asked for once."""
 
-    def __init__(self, written: str, asker: EmbeddingAsker) -> None:
-        self.name, self.asker = written, asker
+    def __init__(
+        self, written: str, asker: EmbeddingAsker, require: Callable[[], None] = lambda: None
+    ) -> None:
+        self.name, self.asker, self._require = written, asker, require
+
+    def require(self) -> None:
+        """Refuse what cannot work here."""
+        self._require()
 
     def vectors(self, texts: Sequence[str], ask: Asking) -> Vectors:
         """Unit vectors of texts."""
@@ -157,15 +164,20 @@ def sentence_encoder(spec: str | Mapping[str, Any], context: Context) -> Sentenc
         return StaticEncoder()
     if isinstance(spec, str) and ":" not in spec:
         raise UsageError(
-            f"encoder {shorten(spec)} is unknown; write encoder: {STATIC}, or a model of an endpoint such as "
+            f"encoder {shorten(spec)} is unknown; write encoder: {STATIC}, a model on this computer such as "
+            f"{LOCAL}sentence-transformers/all-mpnet-base-v2, or one of an endpoint such as "
             "openai:text-embedding-3-small"
         )
     given = {"model": spec} if isinstance(spec, str) else spec
+    if str(given.get("model")).startswith(LOCAL):
+        local = options_of(LocalModelOptions, given, "encoder", example=f"encoder: {LOCAL}./models/minilm")
+        model = LocalSentences(local, context)
+        asker = EmbeddingAsker(model, local.name or local.model, local.version)
+        return AskedEncoder(local.model, asker, model.require)
     options = options_of(SentenceModel, given, "encoder", example="encoder: openai:text-embedding-3-small")
     served = options.served(options.model)
     client = EmbeddingClient(
         served.endpoint, served.model, account=context.account, price=served.price, extra=served.parameters
     )
-    return EndpointEncoder(
-        options.model, EmbeddingAsker(client, options.name or served.model, options.version)
-    )
+    asker = EmbeddingAsker(client, options.name or served.model, options.version)
+    return AskedEncoder(options.model, asker)
