@@ -19,6 +19,7 @@ from stereotrope.further_tables import TABLES
 from stereotrope.generate import GENERATORS
 from stereotrope.inputs import Entry
 from stereotrope.measure import REGISTRY, MeasureInfo
+from stereotrope.mitigate import STRATEGIES
 from stereotrope.plugins import Registry
 from stereotrope.suites.file import TemplatesSpec
 
@@ -119,8 +120,9 @@ def audit_file() -> str:
     return "\n".join(parts) + "\n" + ENTRIES.read_text(encoding="utf-8")
 
 
-def entries(title: str, registry: Registry[Entry[Any]]) -> str:
+def entries(title: str, registry: Registry[Entry[Any]], where: str | None = None) -> str:
     """Return every entry of a registry with its keys and their defaults."""
+    under = where or f"under `{registry.group}:` in an [audit file](audit-file.md)"
     rows = []
     for name, entry in registry.items():
         keys = ", ".join(
@@ -135,7 +137,7 @@ def entries(title: str, registry: Registry[Entry[Any]]) -> str:
         [
             f"# {title}",
             "",
-            f"What can be written under `{registry.group}:` in an [audit file](audit-file.md).",
+            f"What can be written {under}.",
             "Packages that are installed beside stereotrope can add to it.",
             "",
             "| entry | what it is | further keys | from |",
@@ -271,6 +273,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "measures.md": measures_page,
     "annotators.md": lambda: entries("Annotators", ANNOTATORS),
     "generators.md": lambda: entries("Generators", GENERATORS),
+    "strategies.md": lambda: entries(
+        "Strategies", STRATEGIES, "behind `--with` of [`stereotrope mitigate`](../how-to/mitigate.md)"
+    ),
     "palette.md": palette_page,
 }
 

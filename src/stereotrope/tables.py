@@ -43,6 +43,9 @@ BANDS = (Band("low", 0.30), Band("moderate", 0.55), Band("high", 1.0))
 They are those of T2I-BiasBench, Table 4: a reader's aid of its authors, no test.
 """
 
+KEPT_FROM = "kept_from"
+"""Parameter of an image that was not drawn: that of another prompt, which a mitigation left as it was."""
+
 CONSTRAINTS = ("people_present", "several_products")
 """Attributes that say whether a picture breaks its prompt's constraints: `yes` where it does, else `no`."""
 

@@ -10,7 +10,7 @@ from PIL import Image
 from stereotrope.annotate.label import Attributes, Label, image_labels
 from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
-from stereotrope.tables import fingerprint_of
+from stereotrope.tables import KEPT_FROM, fingerprint_of
 
 HASH_COLUMNS, HASH_ROWS = 9, 8
 """A difference hash compares 8 × 8 pairs of neighbours on a 9 × 8 grey copy: 64 bits."""
@@ -31,7 +31,8 @@ class DuplicatesAnnotator(OfflineAnnotator):
         64-bit difference hash as 16 hexadecimal digits: bit (r, c) is 1 where the grey copy grows lighter
         from column c to c + 1. ``unclear`` on a picture with hardly any variation: its hash is noise.
     ``exact_duplicate_of``
-        image_id of the first picture in the table with the same bytes (SHA-256), in the whole run.
+        image_id of the first picture in the table with the same bytes (SHA-256), in the whole run. A picture
+        that a mitigation left as it was is no copy.
     ``near_duplicate_of``
         image_id of the first picture of the same prompt and generator whose hash differs by at most 3
         of 64 bits; ``confidence`` = 1 − bits / 64. Only there: the same hash under different prompts says
@@ -61,7 +62,9 @@ class DuplicatesAnnotator(OfflineAnnotator):
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the labels of all copies, in the order of ``images``, exact ones first."""
         usable = images.filter((pl.col("status") == "ok") & pl.col("sha256").is_not_null())
-        rows = pl.concat([_exact(usable), _near(usable, labels)])
+        kept = pl.col("params").str.json_path_match(f"$.{KEPT_FROM}") if "params" in images.columns else None
+        own = usable if kept is None else usable.filter(kept.is_null())
+        rows = pl.concat([_exact(own), _near(usable, labels)])
         return image_labels(rows, annotator=self.name, derived_from=self.name)
 
 

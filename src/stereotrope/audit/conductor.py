@@ -90,13 +90,21 @@ class Audit:
         spec = validate(source)
         return cls(spec if seed is None else spec.model_copy(update={"seed": seed}), source)
 
-    def plan(self, *, max_cost: float | None = None, stored: StoredRun | None = None) -> Plan:
+    def plan(
+        self,
+        *,
+        folder: Path | str | None = None,
+        max_cost: float | None = None,
+        stored: StoredRun | None = None,
+    ) -> Plan:
         """Resolve the audit: prompts, requests, annotators, measures; does nothing else.
 
+        folder: The run folder, where prompts that strategies made in it belong to the audit.
         max_cost: US dollars that calls to models may cost.
         stored: The prompts of a run whose pictures are there: no generator is made and nothing is requested.
         """
-        return make_plan(self.spec, self.source, max_cost=max_cost, stored=stored)
+        where = None if folder is None else Path(folder)
+        return make_plan(self.spec, self.source, folder=where, max_cost=max_cost, stored=stored)
 
     def design(
         self,
@@ -148,7 +156,7 @@ class Audit:
         Raises RunDamaged: The ledger was damaged and lost work that was paid for; nothing was asked.
         """
         with packages_told(Path(folder)):
-            plan = self.plan(max_cost=max_cost)
+            plan = self.plan(folder=folder, max_cost=max_cost)
         watcher, stop = watcher or Silent(), stop or threading.Event()
         with RunFolder(Path(folder)) as into:
             refuse_paying_again(plan, into.path)

@@ -206,7 +206,7 @@ def requests_of(
             if designed is None:
                 prompts.append(frame)
         elif designed is not None:
-            asked = _drawn(generator, designed, count, spec, source, prefix)
+            asked = drawn_requests(generator, designed, count, spec, source, prefix)
             notes += [f"{generator.name}: every prompt is sent behind “{prefix}”"] if prefix else []
         else:
             raise source.error(
@@ -247,9 +247,13 @@ def cells_of(
     return together, pl.concat(cells).with_row_index("cell"), tuple(notes)
 
 
-def _drawn(
+def drawn_requests(
     generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source, prefix: str
 ) -> pl.DataFrame:
+    """Return what a generator that draws is asked for: ``count`` pictures of each prompt.
+
+    Raises AuditFileError: They are far too many, or it cannot draw one.
+    """
     if prompts.height * count > MOST_PICTURES:
         raise source.error(
             f"images_per_prompt: {prompts.height:,} prompts × {count:,} are {prompts.height * count:,} "

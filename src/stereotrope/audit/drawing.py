@@ -36,10 +36,14 @@ def generate_images(
     """
     tasks = []
     for generator in plan.generators:
-        asked = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
-        items = [(request.image_id, request) for request in image_requests(asked)]
+        items = [(request.image_id, request) for request in image_requests(plan.drawn_by(generator.name))]
         tasks.append(task_of(generator, GENERATE, items, commit=partial(stored_image, into)))
-    return carry_out(tasks, into.ledger, watcher, stop)
+    missing = carry_out(tasks, into.ledger, watcher, stop)
+    if kept := plan.kept:
+        drawn = into.ledger.get_all(GENERATE)
+        new = {image: {**drawn[of], "cost": 0.0} for image, of in kept.items() if of in drawn}
+        into.ledger.put_many(GENERATE, {image: each for image, each in new.items() if image not in drawn})
+    return missing
 
 
 def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -> None:

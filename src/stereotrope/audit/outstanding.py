@@ -124,7 +124,7 @@ def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
     )
     work = []
     for generator in plan.generators:
-        requests = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
+        requests = plan.drawn_by(generator.name)
         left = requests.join(drawn, on="image_id", how="anti")
         expected = generator.expect(left)
         work.append(Work(GENERATE, generator.name, requests.height, requests.height - left.height, expected))
@@ -172,8 +172,9 @@ def _pictures(plan: Plan, annotator: str, images: pl.DataFrame) -> tuple[int, in
     """Different pictures that an annotator is shown: in all, one for each not drawn yet; and those drawn."""
     shown = plan.shown.get(annotator)
     is_shown = pl.lit(True) if shown is None else pl.col("prompt_id").is_in(list(shown))
-    asked = plan.requests.filter(~pl.col("absent"), is_shown)["image_id"].n_unique()
-    own = images.filter(pl.col("status") != ABSENT, is_shown)
+    drawn_itself = ~pl.col("image_id").is_in(list(plan.kept))
+    asked = plan.requests.filter(~pl.col("absent"), is_shown, drawn_itself)["image_id"].n_unique()
+    own = images.filter(pl.col("status") != ABSENT, is_shown, drawn_itself)
     drawn = own.filter(status="ok")["sha256"].n_unique()
     return asked - own["image_id"].n_unique() + drawn, drawn
 

@@ -4,6 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import polars as pl
@@ -23,6 +24,7 @@ from stereotrope.audit.designing import (
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
+from stereotrope.audit.mitigated import read_mitigated, with_mitigated
 from stereotrope.audit.ordering import require_needs, tell_sentences
 from stereotrope.clients import Account
 from stereotrope.errors import RunError, UsageError
@@ -31,7 +33,7 @@ from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
-from stereotrope.tables import factors_of
+from stereotrope.tables import KEPT_FROM, factors_of
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
@@ -121,6 +123,19 @@ class Plan:
                 listed.setdefault(name, []).extend(values or ())
         return listed
 
+    def drawn_by(self, generator: str) -> pl.DataFrame:
+        """What a generator is asked for, each picture once; one that is kept from another request is none."""
+        kept = pl.col("params").str.json_path_match(f"$.{KEPT_FROM}")
+        return self.requests.filter(kept.is_null(), drawn_by=generator).unique(
+            "image_id", maintain_order=True
+        )
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Image → the one whose picture it has, of prompts that a mitigation left as they were."""
+        kept = self.requests.select("image_id", pl.col("params").str.json_path_match(f"$.{KEPT_FROM}"))
+        return dict(kept.drop_nulls().iter_rows())
+
     @property
     def key_remarks(self) -> list[str]:
         """What there is to say of the keys in this shell, each once."""
@@ -138,11 +153,17 @@ class Plan:
 
 
 def make_plan(
-    spec: AuditSpec, source: Source, *, stored: StoredRun | None = None, max_cost: float | None = None
+    spec: AuditSpec,
+    source: Source,
+    *,
+    folder: Path | None = None,
+    stored: StoredRun | None = None,
+    max_cost: float | None = None,
 ) -> Plan:
     """Resolve an audit file.
 
     spec, source: The audit file.
+    folder: The run folder: the prompts that strategies made in it belong to the audit.
     stored: A run whose pictures are there: no generator is made and nothing is requested.
     max_cost: US dollars that calls to models may cost in this run folder, earlier ones included.
 
@@ -160,6 +181,9 @@ def make_plan(
             prompts, cells, notes = cells_of(spec, suite, listing, source)
         else:
             prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
+            made = (prompts, requests, generators, prefixes, count, spec, source)
+            prompts, requests, more = with_mitigated(read_mitigated(folder), *made)
+            notes = (*notes, *more)
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
         asked = requests if cells is None else cells
         names: Sequence[str] = asked["generator"].unique(maintain_order=True).to_list()

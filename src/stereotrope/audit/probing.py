@@ -27,8 +27,7 @@ def probe_images(
     for generator in plan.generators:
         if (fingerprint := generator.probe_fingerprint) is None:
             continue
-        asked = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
-        chosen = image_requests(generator.probed(asked))
+        chosen = image_requests(generator.probed(plan.drawn_by(generator.name)))
         items = [(f"{fingerprint}-{request.image_id}", request) for request in chosen]
         commit = partial(_keep, into, fingerprint)
         tasks.append(task_of(generator, PROBE, items, make=partial(_Prober, generator), commit=commit))

@@ -35,7 +35,13 @@ class CheckAudit(Audit):
     variants of it (options reversed, no picture sent) look at the pictures without a cue.
     """
 
-    def plan(self, *, max_cost: float | None = None, stored: StoredRun | None = None) -> Plan:
+    def plan(
+        self,
+        *,
+        folder: Path | str | None = None,
+        max_cost: float | None = None,
+        stored: StoredRun | None = None,
+    ) -> Plan:
         """Resolve the audit; does nothing else. ``stored`` is what a calibration's run asked for."""
         plain = stored
         if stored is not None and "check" in stored.prompts.columns:

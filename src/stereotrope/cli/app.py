@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from stereotrope.cli.designing import design_audit
+from stereotrope.cli.listing import LISTING
+from stereotrope.cli.mitigating import mitigate_run
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, settings
@@ -140,7 +142,7 @@ def run_audit(
     folder = output or Path("runs") / audit.stem
     if plan:
         with packages_told(folder):
-            planned = asked.plan()
+            planned = asked.plan(folder=folder)
         print_plan(planned, folder, settings, max_cost=max_cost)
     else:
         carry_out_in_terminal(
@@ -235,6 +237,9 @@ def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
             print_headline(headline, settings)
 
 
+app.command("mitigate", rich_help_panel="On a run")(mitigate_run)
+
+
 @app.command("calibrate", rich_help_panel="On an instrument")
 def calibrate_instruments(
     annotators: Annotated[
@@ -293,40 +298,8 @@ def calibrate_instruments(
     run_calibration(asked, settings)
 
 
-@app.command(rich_help_panel="What there is")
-def suites(name: Annotated[str | None, typer.Argument(help="One suite, for its page.")] = None) -> None:
-    """List the suites, or show one."""
-    from stereotrope.cli.catalogue import print_suites
-
-    print_suites(name, settings)
-
-
-@app.command(rich_help_panel="What there is")
-def measures(name: Annotated[str | None, typer.Argument(help="One measure, for its page.")] = None) -> None:
-    """List the measures, or show the formula, range and source of one."""
-    from stereotrope.cli.catalogue import print_measures
-
-    print_measures(name, settings)
-
-
-@app.command(rich_help_panel="What there is")
-def generators(
-    name: Annotated[str | None, typer.Argument(help="One kind or preset, for its page.")] = None,
-) -> None:
-    """List the kinds of generators and presets an audit file can name, or show one."""
-    from stereotrope.cli.catalogue import print_generators
-
-    print_generators(name, settings)
-
-
-@app.command(rich_help_panel="What there is")
-def annotators(
-    name: Annotated[str | None, typer.Argument(help="One annotator, for its page.")] = None,
-) -> None:
-    """List the annotators an audit file can name, or show one with its keys."""
-    from stereotrope.cli.catalogue import print_annotators
-
-    print_annotators(name, settings)
+for _command in LISTING:
+    app.command(rich_help_panel="What there is")(_command)
 
 
 @app.command("schema", rich_help_panel="What there is")

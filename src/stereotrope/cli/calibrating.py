@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.console import Console
 from rich.text import Text
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from stereotrope.cli.console import working
+from stereotrope.cli.entries import entry_of
 from stereotrope.cli.scores import MOST_SCORES
 from stereotrope.clients import is_model, redact
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, UsageError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration
     from stereotrope.commands import Settings
 
+_EXAMPLE = "-a '{questions: openai:gpt-4o, base_url: http://localhost:8000/v1}'"
 FIT = {True: "fit", False: "unfit", None: "undecided"}
 
 
@@ -54,7 +54,7 @@ def annotator_specs(asked: CalibrationOptions) -> list[str | dict[str, Any]]:
     specs: list[str | dict[str, Any]] = []
     used = False
     for text in asked.annotators:
-        spec = _mapping(text) if text.lstrip().startswith("{") else text
+        spec = entry_of(text, "--annotator", example=_EXAMPLE)
         values: Iterable[Any] = [spec] if isinstance(spec, str) else spec.values()
         if given and any(isinstance(value, str) and is_model(value) for value in values):
             used = True
@@ -67,21 +67,6 @@ def annotator_specs(asked: CalibrationOptions) -> list[str | dict[str, Any]]:
             f"({redact(', '.join(asked.annotators))}) is one; name one, for example --annotator openai:gpt-4o"
         )
     return specs
-
-
-def _mapping(text: str) -> dict[str, Any]:
-    hint = "write -a '{questions: openai:gpt-4o, base_url: http://localhost:8000/v1}'"
-    try:
-        spec = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        problem = str(getattr(error, "problem", None) or error).partition(" with value ")[0]
-        found = " ".join(problem.split())
-        raise UsageError(f"--annotator: is no YAML mapping ({found}); {hint}") from None
-    except (RecursionError, ValueError):
-        raise UsageError(f"--annotator: is no YAML mapping that can be read; {hint}") from None
-    if not isinstance(spec, dict):
-        raise UsageError(f"--annotator: must be a name or a YAML mapping; {hint}")
-    return spec
 
 
 def run_calibration(asked: CalibrationOptions, settings: Settings) -> None:

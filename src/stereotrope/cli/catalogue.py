@@ -1,4 +1,4 @@
-"""What there is: suites, measures, generators and annotators, one line each or a page."""
+"""What there is: suites, measures, generators, annotators and strategies, one line each or a page."""
 
 import inspect
 import re
@@ -112,6 +112,17 @@ def print_annotators(name: str | None, settings: Settings) -> None:
         return
     _require("annotator", name, ANNOTATORS)
     _print_entry(ANNOTATORS, name, console(settings))
+
+
+def print_strategies(name: str | None, settings: Settings) -> None:
+    """Print the strategies, or what can be written of one."""
+    from stereotrope.mitigate import STRATEGIES
+
+    if name is None:
+        _print_list(_entries(STRATEGIES), settings)
+        return
+    _require("strategy", name, STRATEGIES)
+    _print_entry(STRATEGIES, name, console(settings))
 
 
 def _require(what: str, name: str, known: Collection[str]) -> None:

@@ -1,0 +1,230 @@
+"""The prompts that strategies made, in a file of the run that people may edit, and what is asked by them."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from stereotrope import escape
+from stereotrope.audit.designing import drawn_requests
+from stereotrope.audit.file import AuditSpec
+from stereotrope.errors import UsageError
+from stereotrope.generate import REQUESTS, Generator, request_id
+from stereotrope.inputs.options import shorten
+from stereotrope.inputs.rows import Row, read_rows
+from stereotrope.inputs.yaml import Source
+from stereotrope.run import write_atomic
+from stereotrope.tables import KEPT_FROM, factors_of, prompt_id
+
+MITIGATED_FILE = "mitigated.csv"
+"""Name of the file in a run folder."""
+FACTOR, ORIGINAL = "mitigation", "none"
+"""The factor that strategies give prompts, and its level of those that none has touched."""
+
+
+@dataclass(frozen=True)
+class MitigatedPrompt:
+    """What a strategy made of one prompt.
+
+    mitigation: Level of the factor.
+    round: From 1 on.
+    generator: The model whose pictures it is made of, and for which alone it is; None for all.
+    prompt_id, query: The prompt as it was designed.
+    prompt: What is sent instead; None where nothing is drawn.
+    status, reason: As of :class:`stereotrope.mitigate.Rewrite`.
+    by: Who wrote it.
+    """
+
+    mitigation: str
+    round: int
+    generator: str | None
+    prompt_id: str
+    query: str
+    prompt: str | None
+    status: str
+    reason: str | None
+    by: str | None
+
+    @property
+    def place(self) -> tuple[str, str | None, str]:
+        """What there is one of: level, model and prompt."""
+        return self.mitigation, self.generator, self.prompt_id
+
+
+def read_mitigated(folder: Path | None) -> list[MitigatedPrompt]:
+    """Read the file of a run folder; nothing where there is none.
+
+    Raises MetadataError: A column is missing, a row lacks what it needs, or two are of one place.
+    """
+    if folder is None or not (folder / MITIGATED_FILE).is_file():
+        return []
+    found = read_rows(folder / MITIGATED_FILE)
+    for name in ("mitigation", "prompt_id", "prompt"):
+        found.require(name, "a prompt that a strategy made")
+    made: dict[tuple[str, str | None, str], MitigatedPrompt] = {}
+    for row in found.rows:
+        one = _read(row)
+        if one.place in made:
+            raise row.error(
+                f"{one.mitigation!r} of this prompt and generator stands in a row above already; leave one "
+                "out"
+            )
+        made[one.place] = one
+    return list(made.values())
+
+
+def write_mitigated(folder: Path, rows: Sequence[MitigatedPrompt]) -> None:
+    """Write the file: whole or not at all."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([each.name for each in fields(MitigatedPrompt)])
+    for row in rows:
+        told = replace(row, reason=row.reason and escape.csv(row.reason))
+        writer.writerow(["" if cell is None else cell for cell in astuple(told)])
+    write_atomic(folder / MITIGATED_FILE, out.getvalue().encode("utf-8", "replace"))
+
+
+def _read(row: Row) -> MitigatedPrompt:
+    level, initial, number = row.text("mitigation"), row.text("prompt_id"), row.text("round") or "1"
+    if level is None or initial is None or level == ORIGINAL:
+        raise row.error(
+            f"columns 'mitigation' and 'prompt_id' must be filled in, and no mitigation is called "
+            f"{ORIGINAL!r}; fill them in, or leave the row out"
+        )
+    if not number.isdecimal() or int(number) < 1:
+        raise row.error(
+            f"column 'round' must be a whole number from 1 on, found {shorten(number)}; correct it"
+        )
+    text = row.raw("prompt")
+    return MitigatedPrompt(
+        level,
+        int(number),
+        row.text("generator"),
+        initial,
+        row.raw("query") or "",
+        text if text and text.strip() else None,
+        row.text("status") or "rewritten",
+        row.text("reason"),
+        row.text("by"),
+    )
+
+
+def originals(prompts: pl.DataFrame) -> pl.DataFrame:
+    """The prompts of a design that no mitigation has touched, with the factor.
+
+    Raises UsageError: The design has mitigations of its own, and no level without one.
+    """
+    if FACTOR not in prompts.columns:
+        return prompts.with_columns(pl.lit(ORIGINAL).alias(FACTOR))
+    own = prompts.filter(pl.col(FACTOR) == ORIGINAL)
+    if own.is_empty():
+        raise UsageError(
+            f'the design has mitigations of its own and no level {ORIGINAL!r} to begin from; add `none: ""` '
+            "to `mitigations`"
+        )
+    return own
+
+
+def draws(requests: pl.DataFrame, generator: str) -> bool:
+    """Whether a generator draws what it is asked for; the pictures of others were made elsewhere."""
+    own = requests.filter(drawn_by=generator)
+    return bool(own.height and own.select((pl.col("source").is_null() & ~pl.col("absent")).all()).item())
+
+
+def mitigated_prompt(original: Mapping[str, Any], level: str, text: str) -> dict[str, Any]:
+    """The row of the ``prompts`` table of what a strategy made of a prompt."""
+    factors = {**{name: original[name] for name in factors_of(original)}, FACTOR: level}
+    made = prompt_id(text, original["negative"], factors)
+    return {**original, **factors, "prompt_id": made, "text": text}
+
+
+def with_mitigated(
+    rows: Sequence[MitigatedPrompt],
+    prompts: pl.DataFrame,
+    requests: pl.DataFrame,
+    generators: Sequence[Generator],
+    prefixes: Sequence[str],
+    count: int,
+    spec: AuditSpec,
+    source: Source,
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """The prompts and requests of a design with those that strategies made, and what is to be said of these.
+
+    A prompt whose text a model is sent already, under another level, draws nothing: its pictures are those.
+
+    Raises UsageError: A level is one of the design, or a model cannot draw a prompt.
+    """
+    if not rows:
+        return prompts, requests, []
+    known = {row["prompt_id"]: row for row in originals(prompts).to_dicts()}
+    if FACTOR in prompts.columns and (taken := {row.mitigation for row in rows} & set(prompts[FACTOR])):
+        raise UsageError(
+            f"{MITIGATED_FILE}: {sorted(taken)[0]!r} is a level of `mitigations` of the design; give the "
+            "strategy another `name:`"
+        )
+    together = prompts if FACTOR in prompts.columns else originals(prompts)
+    drawing = {one.name: (one, prefix) for one, prefix in zip(generators, prefixes, strict=True)}
+    asked, made = [requests], []
+    ids = set(requests["image_id"])
+    for level, of_level in _by_level(rows):
+        for name, (generator, prefix) in drawing.items():
+            mine = [
+                mitigated_prompt(known[row.prompt_id], level, row.prompt)
+                for row in of_level
+                if row.prompt is not None and row.prompt_id in known and row.generator in (None, name)
+            ]
+            if not mine or not draws(requests, name):
+                continue
+            frame = pl.DataFrame(mine, schema=together.schema).unique("prompt_id", maintain_order=True)
+            for text, negative in frame.select("text", "negative").rows():
+                if reason := generator.check(text, negative):
+                    raise UsageError(
+                        f"{MITIGATED_FILE}: generator {name!r} cannot draw {shorten(text)} ({reason}); "
+                        "change the prompt, or leave it empty"
+                    )
+            more = _kept(drawn_requests(generator, frame, count, spec, source, prefix), level, ids, generator)
+            ids |= set(more["image_id"])
+            asked.append(more.with_columns(drawn_by=pl.lit(name)))
+            made.append(frame)
+    together = pl.concat([together, *made]).unique("prompt_id", keep="first", maintain_order=True)
+    return together, pl.concat(asked), _notes(rows, known)
+
+
+def _by_level(rows: Sequence[MitigatedPrompt]) -> Iterator[tuple[str, list[MitigatedPrompt]]]:
+    for level in dict.fromkeys(row.mitigation for row in rows):
+        yield level, [row for row in rows if row.mitigation == level]
+
+
+def _kept(requests: pl.DataFrame, level: str, ids: set[str], generator: Generator) -> pl.DataFrame:
+    """Requests of a level; those that are asked for already under another are of that picture."""
+    rows = []
+    for row in requests.to_dicts():
+        if row["image_id"] in ids:
+            params = {**json.loads(row["params"]), KEPT_FROM: row["image_id"], FACTOR: level}
+            image = request_id(generator.fingerprint, row["text"], row["negative"], row["seed"], params)
+            row |= {"image_id": image, "params": json.dumps(params, sort_keys=True)}
+        rows.append(row)
+    return pl.DataFrame(rows, schema=REQUESTS)
+
+
+def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any]) -> list[str]:
+    notes = []
+    for level, of_level in _by_level(rows):
+        lacking = [row for row in of_level if row.prompt is None]
+        gone = sum(row.prompt_id not in known for row in of_level)
+        if lacking:
+            why = next((row.reason for row in lacking if row.reason), None)
+            notes.append(
+                f"{level}: {len(lacking):,} of {len(of_level):,} prompts have no mitigated one"
+                + (f", the first because: {shorten(why, 200)}" if why else "")
+            )
+        if gone:
+            notes.append(
+                f"{level}: {gone:,} of {len(of_level):,} mitigated prompts are of no prompt of this audit"
+            )
+    return notes

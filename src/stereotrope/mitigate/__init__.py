@@ -1,0 +1,8 @@
+"""Mitigate: strategies that rewrite prompts; what they do is measured by auditing again.
+
+A strategy is registered beside its code; packages of others name theirs under ``stereotrope.strategies``.
+"""
+
+from stereotrope.mitigate.contract import STRATEGIES, Case, Rewrite, Strategy, create, strategy
+
+__all__ = ["STRATEGIES", "Case", "Rewrite", "Strategy", "create", "strategy"]

@@ -1,0 +1,217 @@
+"""Strategies carried out on a run, offline: conditions of the same run, edited prompts, nothing twice."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import stereotrope as st
+from stereotrope.audit.mitigated import MITIGATED_FILE
+from stereotrope.audit.mitigating import Mitigation
+from stereotrope.cli import app
+from stereotrope.errors import MetadataError, UsageError
+from stereotrope.run import Ledger
+
+AUDIT = """\
+prompts:
+  - {text: "a cup", thing: cup}
+  - {text: "a sofa", thing: sofa}
+generators: [calibrated]
+annotators: [colour, duplicates]
+images_per_prompt: 2
+measures: [share]
+report: {figures: false}
+"""
+WITH = ["ethical", "suffix:in many styles"]
+
+
+@pytest.fixture(scope="module")
+def mitigated(tmp_path_factory) -> Path:
+    """The folder of an audit file and of its run, with two mitigations."""
+    folder = tmp_path_factory.mktemp("mitigated")
+    (folder / "audit.yaml").write_text(AUDIT)
+    st.Audit.from_yaml(folder / "audit.yaml").run(folder / "run")
+    Mitigation(folder / "run", WITH).run()
+    return folder
+
+
+@pytest.fixture
+def folder(mitigated, tmp_path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(mitigated, tmp_path / "copy"))
+
+
+def rows(folder):
+    with (folder / "run" / MITIGATED_FILE).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(folder, changed):
+    with (folder / "run" / MITIGATED_FILE).open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(changed[0]))
+        writer.writeheader()
+        writer.writerows(changed)
+
+
+def drawn(folder):
+    with Ledger(folder / "run" / "ledger.db", readonly=True) as ledger:
+        return ledger.totals()
+
+
+def test_every_strategy_is_a_condition_of_the_same_run(mitigated):
+    run = st.open(mitigated / "run")
+    texts = run.prompts.select("mitigation", "thing", "text").rows()
+    said = "Ensure the image avoids harmful stereotypes and is fair and inclusive."
+    assert texts == [
+        ("none", "cup", "a cup"),
+        ("none", "sofa", "a sofa"),
+        ("ethical", "cup", f"a cup. {said}"),
+        ("ethical", "sofa", f"a sofa. {said}"),
+        ("suffix", "cup", "a cup, in many styles"),
+        ("suffix", "sofa", "a sofa, in many styles"),
+    ]
+    levels = run.images.join(run.prompts, on="prompt_id").group_by("mitigation").agg(pl.len(), "seed")
+    assert set(levels["len"]) == {4}
+    assert {tuple(seeds) for seeds in levels["seed"]} == {(0, 1, 0, 1)}
+    shares = run.scores.filter(measure="share")
+    assert set(shares["mitigation"]) == {"none", "ethical", "suffix"}
+    assert run.images["image_id"].is_unique().all()
+
+
+def test_pictures_that_were_there_keep_their_ids_and_are_not_drawn_again(mitigated, tmp_path):
+    before = st.Audit.from_text(AUDIT).run(tmp_path / "before")
+    run = st.open(mitigated / "run")
+    own = run.prompts.filter(mitigation="none")["prompt_id"]
+    assert own.to_list() == before.prompts["prompt_id"].to_list()
+    assert run.images.filter(pl.col("prompt_id").is_in(own.implode())).equals(before.images)
+    assert drawn(mitigated)["generate"] == 12
+
+
+@pytest.mark.parametrize("again", ["mitigate", "run", "measure"])
+def test_doing_it_again_does_nothing_and_ends_in_the_same_tables(folder, again):
+    before = st.open(folder / "run")
+    had = before.prompts, before.images, before.labels, before.estimates, drawn(folder)
+    if again == "mitigate":
+        Mitigation(folder / "run", WITH).run()
+    else:
+        getattr(st.Audit.from_run(folder / "run"), again)(folder / "run")
+    after = st.open(folder / "run")
+    for table, was in zip((after.prompts, after.images, after.labels, after.estimates), had, strict=False):
+        assert table.equals(was)
+    assert drawn(folder) == had[-1]
+
+
+def test_prompts_can_be_edited_before_anything_is_drawn(tmp_path):
+    (tmp_path / "audit.yaml").write_text(AUDIT)
+    st.Audit.from_yaml(tmp_path / "audit.yaml").run(tmp_path / "run")
+    command = ["mitigate", str(tmp_path / "run"), "--with", "suffix:in many styles"]
+    told = CliRunner().invoke(app, ["--quiet", *command, "--prompts-only"])
+    assert (told.exit_code, told.stdout) == (0, "suffix: 2 rewritten\n")
+    assert drawn(tmp_path)["generate"] == 4
+    changed = rows(tmp_path)
+    changed[0]["prompt"], changed[1]["prompt"] = "a cup, blue", ""
+    write(tmp_path, changed)
+    assert CliRunner().invoke(app, ["--quiet", *command]).exit_code == 0
+    run = st.open(tmp_path / "run")
+    assert run.prompts.filter(mitigation="suffix")["text"].to_list() == ["a cup, blue"]
+    assert drawn(tmp_path)["generate"] == 6
+    assert "suffix: 1 of 2 prompts have no mitigated one" in run.info["notes"]
+
+
+def test_a_prompt_with_the_text_of_another_level_has_its_pictures_at_no_cost(folder):
+    changed = rows(folder)
+    changed[0]["prompt"] = "a cup"
+    write(folder, changed)
+    had = drawn(folder)
+    run = st.Audit.from_run(folder / "run").run(folder / "run")
+    images = run.images.join(run.prompts.select("prompt_id", "mitigation", "thing"), on="prompt_id")
+    cups = images.filter(thing="cup").select("mitigation", "image_id", "sha256", "cost", "params")
+    pairs = {
+        level: cups.filter(mitigation=level)["sha256"].to_list() for level in ("none", "ethical", "suffix")
+    }
+    assert pairs["ethical"] == pairs["none"] != pairs["suffix"]
+    assert images["image_id"].is_unique().all()
+    assert cups.filter(mitigation="ethical")["params"].str.contains("kept_from").all()
+    now = drawn(folder)
+    assert now["generate"] == had["generate"] + 2  # under their own prompt
+    assert now["annotate"] == had["annotate"]
+    labels = run.labels.join(cups.select("mitigation", subject_id="image_id"), on="subject_id")
+    seen = {level: labels.filter(mitigation=level, attribute="product_colour")["value"] for level in pairs}
+    assert seen["ethical"].to_list() == seen["none"].to_list()
+    assert run.labels.filter(attribute="exact_duplicate_of").is_empty()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mitigation": "none"}, r"mitigated\.csv:2: columns 'mitigation' and 'prompt_id'"),
+        ({"prompt_id": ""}, r"mitigated\.csv:2: columns 'mitigation' and 'prompt_id'"),
+        ({"round": "0"}, r"mitigated\.csv:2: column 'round' must be a whole number from 1 on, found '0'"),
+        ({"mitigation": "suffix", "prompt_id": None}, r"mitigated\.csv:4: 'suffix' of this prompt and gen"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_by_its_line(folder, change, message):
+    changed = rows(folder)
+    changed[0] |= {key: changed[2][key] if value is None else value for key, value in change.items()}
+    write(folder, changed)
+    with pytest.raises(MetadataError, match=message):
+        st.Audit.from_run(folder / "run").run(folder / "run")
+
+
+def test_a_prompt_that_nobody_can_draw_and_one_that_is_gone_are_told(folder):
+    changed = rows(folder)
+    changed[0]["prompt"] = "a thought"
+    write(folder, changed)
+    with pytest.raises(UsageError, match="generator 'calibrated' cannot draw 'a thought'"):
+        st.Audit.from_run(folder / "run").run(folder / "run")
+    changed[0]["prompt_id"] = "0123456789abcdef"
+    write(folder, changed)
+    run = st.Audit.from_run(folder / "run").run(folder / "run")
+    assert "ethical: 1 of 2 mitigated prompts are of no prompt of this audit" in run.info["notes"]
+
+
+@pytest.mark.parametrize(
+    ("specs", "message"),
+    [
+        (["suffix", "suffix:in many styles"], "two strategies would be the level 'suffix' of mitigation"),
+        ([{"suffix": "x", "name": "none"}], "would be the level 'none'"),
+    ],
+)
+def test_levels_have_names_of_their_own(mitigated, specs, message):
+    with pytest.raises(UsageError, match=message):
+        Mitigation(mitigated / "run", specs)
+
+
+def test_a_level_of_the_design_cannot_be_a_strategys_and_one_without_must_be_there(tmp_path):
+    text = "suite: objects\nobjects: [cup]\ndimensions: {gender: [women]}\nimages_per_prompt: 1\n"
+    text += "generators: [calibrated]\nannotators: [blank]\nmeasures: []\nreport: {figures: false}\n"
+    named = st.Audit.from_text(text + "mitigations: {none: '', suffix: in blue}\n")
+    named.run(tmp_path / "named")
+    with pytest.raises(UsageError, match="'suffix' is a level of `mitigations` of the design"):
+        Mitigation(tmp_path / "named", ["suffix"]).run()
+    st.Audit.from_text(text + "mitigations: {a: in red, b: in blue}\n").run(tmp_path / "without")
+    with pytest.raises(UsageError, match="no level 'none' to begin from"):
+        Mitigation(tmp_path / "without", ["suffix"]).run()
+
+
+def test_pictures_made_elsewhere_cannot_be_drawn_again(tmp_path, mitigated):
+    pictures = tmp_path / "pictures"
+    shutil.copytree(mitigated / "run" / "pictures", pictures)
+    (tmp_path / "audit.yaml").write_text(
+        "generators: [{folder: pictures, name: m}]\nannotators: [blank]\nreport: {figures: false}\n"
+    )
+    st.Audit.from_yaml(tmp_path / "audit.yaml").run(tmp_path / "run")
+    with pytest.raises(UsageError, match="its pictures were made elsewhere, and no generator"):
+        Mitigation(tmp_path / "run", ["ethical"])
+
+
+def test_the_command_names_what_it_was_asked(mitigated):
+    told = CliRunner().invoke(app, ["mitigate", str(mitigated / "run"), "--with", "{suffix: [}"])
+    assert isinstance(told.exception, UsageError)
+    assert "--with: is no YAML mapping" in str(told.exception)
+    listed = CliRunner().invoke(app, ["strategies"]).stdout
+    assert "ethical" in listed
+    assert "suffix" in listed
