@@ -24,7 +24,7 @@ from stereotrope.audit.plan import suite_of
 from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
 from stereotrope.design import phrases_to_word, wording_of
-from stereotrope.design.factors import MadeFile, kept_rows
+from stereotrope.design.factors import FactorFile, MadeFile, join_factors, kept_rows, prompts_of
 from stereotrope.design.scenarios import is_scenarios
 from stereotrope.design.wording import WordsFile
 from stereotrope.errors import BudgetError, IncompleteError, InputError, UsageError
@@ -172,9 +172,13 @@ def _makers(spec: AuditSpec, source: Source, account: Account) -> Iterator[tuple
         if not wording[0].path.is_file():  # of a plan: the rules stand in
             rest = {key: value for key, value in spec.prompts.items() if key != "wording"}
             spec = spec.model_copy(update={"prompts": rest})
-    makers = [(("factors", index), one) for index, one in enumerate(files) if one.can_make]
+    makers = [
+        (("factors", at), partial(_make_factor, one, files[:at]), one)
+        for at, one in enumerate(files)
+        if one.can_make
+    ]
     prompts = _prompts(spec, source, account) if makers or annotated else pl.DataFrame()
-    yield from ((where, one, partial(_make_table, one, prompts)) for where, one in makers)
+    yield from ((where, one, partial(make, prompts)) for where, make, one in makers)
     yield from ((where, one, partial(one.make, prompts)) for where, one in annotated)
 
 
@@ -187,6 +191,15 @@ def _annotated(spec: AuditSpec, source: Source, account: Account) -> Iterator[tu
             raise source.error(str(error), "annotators", index) from None
         if one is not None:
             yield ("annotators", index), one
+
+
+def _make_factor(one: FactorFile, before: Sequence[FactorFile], prompts: pl.DataFrame, ask: Any) -> MadeFile:
+    """Make a file for the prompts that it is of; in a plan for all of them, where what says so is to come."""
+    to_come = isinstance(ask, _Planning) and any(each.can_make and not each.path.is_file() for each in before)
+    if one.where and not to_come:
+        of = prompts_of(join_factors(prompts, before).prompts, one)
+        prompts = prompts.join(of.select("prompt_id"), on="prompt_id", how="semi", maintain_order="left")
+    return _make_table(one, prompts, ask)
 
 
 def _make_table(one: Any, of: pl.DataFrame, ask: Any) -> MadeFile:

@@ -17,7 +17,7 @@ from stereotrope.design.factors.clustering import (
     told_words,
     unit_vectors,
 )
-from stereotrope.errors import UsageError
+from stereotrope.errors import MetadataError, UsageError
 
 TEMPLATE = "{subject} who is {phrase}"
 
@@ -241,3 +241,56 @@ def test_a_file_whose_column_was_renamed_is_not_clustered_anew(planted, found):
         match=r"clusters.csv: must have the columns .*, cluster, found .*topic.*; name 'cluster' so",
     ):
         made(planted[0], found.rows.rename({"cluster": "topic"}))
+
+
+def chosen(prompts, folder, clusters, **options):
+    (folder / "genres.csv").write_text(GENRES)
+    if clusters is not None:
+        clusters.write_csv(folder / "sub.csv")
+    files = [
+        factor_file(entry, relative_to=folder)
+        for entry in ("genres.csv", {"clusters": "sub.csv", "name": "genre_cluster", **options})
+    ]
+    return join_factors(prompts, files)
+
+
+GENRES = "scenario,genre\n" + "".join(
+    f"a person who is {phrase},{genre}\n"
+    for phrase, genre in (("baking bread", "food"), ("frying eggs", "food"), ("skiing", "sport"))
+)
+FEW = ["bake bread", "fry eggs", "ski"]
+SUB = pl.DataFrame(
+    {"scenario": ["a person who is baking bread", "a person who is frying eggs"], "genre_cluster": ["c", "c"]}
+)
+
+
+def test_a_file_of_clusters_of_some_prompts_leaves_the_others_without_one(tmp_path):
+    prompts = prompts_of(FEW)
+    of_food = chosen(prompts, tmp_path, SUB, where={"genre": "food"})
+    assert dict(of_food.prompts.select("scenario", "genre_cluster").iter_rows()) == {
+        "a person who is baking bread": "c",
+        "a person who is frying eggs": "c",
+        "a person who is skiing": None,
+    }
+    more = pl.concat([SUB, pl.DataFrame({"scenario": ["a person who is skiing"], "genre_cluster": ["d"]})])
+    again = chosen(prompts, tmp_path, more, where={"genre": ["food"]})
+    assert again.prompts.equals(of_food.prompts)
+    assert (
+        again.notes[-1] == "factors sub.csv: 1 rows (line 4) are of no prompt of this audit with genre food"
+    )
+    with pytest.raises(MetadataError, match=r"no row is of .*frying eggs' \(scenario\) with genre food; "):
+        chosen(prompts, tmp_path, SUB.head(1), where={"genre": ["food"]})
+
+
+def test_levels_and_factors_that_are_not_there_are_named(tmp_path):
+    prompts = prompts_of(FEW)
+    with pytest.raises(
+        UsageError, match=r"sub.csv: where: no prompt has genre drink; it has .*food, sport.; w"
+    ):
+        chosen(prompts, tmp_path, SUB, where={"genre": "drink"})
+    with pytest.raises(
+        UsageError, match=r"where: no factor 'topic' is there before this file; .*genre; name t"
+    ):
+        chosen(prompts, tmp_path, SUB, where={"topic": "yes"})
+    with pytest.raises(UsageError, match=r"where: genre: must be a text; put it in quotes"):
+        chosen(prompts, tmp_path, SUB, where={"genre": True})

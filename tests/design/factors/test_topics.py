@@ -1,6 +1,9 @@
 """Topics: which questions are asked of which scenarios, once, and what stays as people left it."""
 
+from importlib.util import find_spec
+
 import pytest
+from tests.conftest import require
 from typer.testing import CliRunner
 
 import stereotrope as st
@@ -162,3 +165,32 @@ def test_prompts_that_have_nothing_to_ask_about_are_refused():
     ).prompts.with_columns(scenario=None)
     with pytest.raises(UsageError, match=r"topics.csv: no prompt has a scenario to ask about"):
         factor_file({"topics": "topics.csv", "model": "openai:m"}).make(prompts, None, None)
+
+
+def test_what_a_topic_holds_is_clustered_by_itself_and_edits_of_either_file_count(served):
+    require(all(map(find_spec, ("sklearn", "wordllama"))), "scikit-learn and wordllama are not installed")
+    server, file = served
+    more = "  - {clusters: chores.csv, name: household_chore_cluster, where: {household_chore: yes}}\n"
+    file.write_text(file.read_text().replace("generators:", f"{more}generators:"))
+    told = CliRunner().invoke(app, ["design", str(file), "--plan"])
+    assert told.exit_code == 0, told.output
+    notes = st.Audit.from_yaml(file).design()
+    assert "chores.csv: activities: no clusters in 2, all stand in one" in notes
+    table = file.parent / "chores.csv"
+    assert table.read_text().splitlines()[1:] == [
+        "activities,a person who is washing the dishes,all activities,none",
+        "activities,a person who is mopping the floor,all activities,none",
+    ]
+    topics = file.parent / "topics.csv"
+    topics.write_text(topics.read_text().replace("skiing,no", "skiing,yes"))
+    table.write_text(table.read_text().replace("dishes,all activities", "dishes,wet chores"))
+    notes = st.Audit.from_yaml(file).design()
+    assert "chores.csv: activities: 1 added to 1 clusters that are there" in notes
+    prompts = st.Audit.from_yaml(file).plan().prompts
+    placed = dict(prompts.select("scenario", "household_chore_cluster").drop_nulls().iter_rows())
+    assert placed["a person who is washing the dishes"] == "wet chores"
+    assert len(placed) == 3
+    assert len(server.received) == 12
+    topics.write_text(topics.read_text().replace("skiing,yes", "skiing,no"))
+    prompts = st.Audit.from_yaml(file).plan().prompts
+    assert prompts["household_chore_cluster"].drop_nulls().n_unique() == 2

@@ -5,7 +5,7 @@ id changes, so that pictures and labels stay what they are.
 """
 
 from stereotrope.design.factors.clusters import Clusters
-from stereotrope.design.factors.contract import FACTORS, FactorFile, factor, factor_file
+from stereotrope.design.factors.contract import FACTORS, FactorFile, factor, factor_file, prompts_of
 from stereotrope.design.factors.reading import Joined, join_factors, kept_rows
 from stereotrope.inputs.asking import MadeFile
 
@@ -19,4 +19,5 @@ __all__ = [
     "factor_file",
     "join_factors",
     "kept_rows",
+    "prompts_of",
 ]

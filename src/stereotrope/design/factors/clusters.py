@@ -6,11 +6,11 @@ The method is that of L. Girrbach et al., arXiv:2503.23398, section 3.1 and appe
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from stereotrope.design.factors.clustering import (
     ADDED,
@@ -37,7 +37,7 @@ from stereotrope.design.factors.titles import SPECIFIERS, Titled, asked_titles, 
 from stereotrope.errors import UsageError
 from stereotrope.inputs.asking import Asking, MadeFile, TextAsker, text_asker
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import File, Item, Name, Options, Text
+from stereotrope.inputs.options import File, Item, Name, Options, Text, Texts
 from stereotrope.plugins import version_of
 
 PLACED = "placed"
@@ -53,6 +53,13 @@ class ClusterOptions(Options):
     titles: Item | None = None
     of: Text | None = None
     within: Text | None = None
+    where: (
+        dict[
+            Name,
+            Annotated[Texts, BeforeValidator(lambda given: given if isinstance(given, list) else [given])],
+        ]
+        | None
+    ) = None
     seed: int = Field(0, ge=0, lt=2**31)
     specifiers: dict[Text, Text] | None = None
 
@@ -86,7 +93,8 @@ class Clusters(FactorFile):
         encoder: SentenceEncoder,
         titler: TextAsker | None = None,
     ) -> None:
-        super().__init__(context.folder / options.clusters, options.clusters, [options.name])
+        file, names = options.clusters, [options.name]
+        super().__init__(context.folder / file, file, names, options.where)
         self.name, self.seed, self.encoder = options.name, options.seed, encoder
         self.of, self.within = options.of, options.within
         self.titler = titler

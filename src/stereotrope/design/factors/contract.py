@@ -27,13 +27,20 @@ class FactorFile:
 
     path, written: The file, and as the audit file names it.
     names: The factors; None where every column is one that the prompts do not have.
+    where: Factor → levels of the prompts that it is of; others have no level of its factors.
     """
 
     remedy = "write it"
     """What to do where the file is not there, or lacks prompts."""
 
-    def __init__(self, path: Path, written: str, names: Sequence[str] | None = None) -> None:
-        self.path, self.written = path, written
+    def __init__(
+        self,
+        path: Path,
+        written: str,
+        names: Sequence[str] | None = None,
+        where: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.path, self.written, self.where = path, written, where or {}
         self.names = None if names is None else tuple(names)
 
     @property
@@ -79,6 +86,29 @@ def completed(kept: pl.DataFrame | None, new: pl.DataFrame, keys: Sequence[str])
     )
     rest = new.join(kept, on=list(keys), how="anti", maintain_order="left")
     return pl.concat([filled, rest], how="diagonal")
+
+
+def prompts_of(prompts: pl.DataFrame, file: FactorFile) -> pl.DataFrame:
+    """The prompts that a file is of.
+
+    Raises UsageError: They have no such factor, or none has such a level.
+    """
+    found = prompts
+    for name, levels in file.where.items():
+        there = factors_of(prompts.columns)
+        if name not in there:
+            raise UsageError(
+                f"{file.written}: where: no factor {shorten(name)} is there before this file; there is "
+                f"{', '.join(there)}; name the file that has it above this one"
+            )
+        found = found.filter(pl.col(name).is_in(levels))
+        if not found.height:
+            known = ", ".join(prompts[name].drop_nulls().unique().sort())
+            raise UsageError(
+                f"{file.written}: where: no prompt has {name} {' or '.join(levels)}; it has the levels "
+                f"{shorten(known)}; write one of them"
+            )
+    return found
 
 
 def unit_of(

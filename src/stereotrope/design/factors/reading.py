@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from stereotrope.design.factors.contract import FactorFile, factor
+from stereotrope.design.factors.contract import FactorFile, factor, prompts_of
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Options, Texts, shorten
@@ -16,6 +16,7 @@ from stereotrope.inputs.rows import RowFile, places, read_rows
 from stereotrope.tables import RESERVED, SCOPES, factors_of
 
 _Key = tuple[str | None, ...]
+_AT = "\0at"
 _NEAR = 0.9
 """Likeness (difflib's ratio) from which a row is taken for that of a prompt with a slip in it."""
 
@@ -63,7 +64,12 @@ def join_factors(prompts: pl.DataFrame, files: Iterable[FactorFile]) -> Joined:
         keys = [name for name in found.columns if name in (*own, "text") and name not in (source.names or ())]
         names = source.names or tuple(name for name in found.columns if name not in keys)
         _check(found, source, keys, names, (*own, *columns))
-        rows, unknown = _looked_up(found, source, keys, names, prompts)
+        there = prompts.with_columns(pl.Series(name, of, pl.String) for name, of in columns.items())
+        of = prompts_of(there.with_row_index(_AT), source)
+        rows, unknown = _looked_up(found, source, keys, names, of)
+        levels = dict(zip(of[_AT], rows, strict=True))
+        nothing = (None,) * len(names)
+        rows = [levels.get(at, nothing) for at in range(prompts.height)]
         columns |= {name: [row[i] for row in rows] for i, name in enumerate(names)}
         digest = hashlib.sha256(found.data).hexdigest()
         told.append({"file": source.written, "factors": list(names), "sha256": digest})
@@ -72,7 +78,7 @@ def join_factors(prompts: pl.DataFrame, files: Iterable[FactorFile]) -> Joined:
         if unknown:
             notes.append(
                 f"factors {source.written}: {len(unknown):,} rows {places(unknown)} are of no prompt of this "
-                "audit"
+                f"audit{_told_where(source)}"
             )
     if not columns:
         return Joined(prompts, (), ())
@@ -80,6 +86,12 @@ def join_factors(prompts: pl.DataFrame, files: Iterable[FactorFile]) -> Joined:
     joined = prompts.with_columns(pl.Series(name, values, pl.String) for name, values in columns.items())
     order = [*(name for name in joined.columns if name not in ends), *ends]
     return Joined(joined.select(order), tuple(notes), tuple(told))
+
+
+def _told_where(source: FactorFile) -> str:
+    """Which prompts a file is of: “ with household_chore yes”."""
+    told = [f"{name} {' or '.join(levels)}" for name, levels in source.where.items()]
+    return f" with {' and '.join(told)}" if told else ""
 
 
 def _opened(source: FactorFile) -> RowFile:
@@ -158,7 +170,7 @@ def _missing(
     lines = {_said(key): line for key, line in others.items()}
     near = difflib.get_close_matches(first, lines, n=1, cutoff=_NEAR)
     more = f" and of {len(missing) - 1:,} more" if len(missing) > 1 else ""
-    said = f"no row is of {first} ({', '.join(keys)}){more}"
+    said = f"no row is of {first} ({', '.join(keys)}){more}{_told_where(source)}"
     hint = f"is {near[0]} meant for it? Else " if near else ""
     return f"{found.file}:{lines[near[0]] if near else found.header or 1}: {said}; {hint}{source.remedy}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,21 @@ def test_clusters_stand_by_their_mean_over_all_models_with_spread_and_rank(run: 
     assert all("±" in row["text"] for row in rows if "1 scenario" not in row["tip"].split(", ")[-1])
     assert figure.table.columns[3:6] == ["mean [interval]", "standard deviation", "rank [interval]"]
     assert figure.table.total == 2 * 5 * 4
+
+
+def test_two_clusterings_have_a_figure_each(run: FakeRun) -> None:
+    material = Material(run)
+    other = material.estimates.filter(pl.col("measure").str.starts_with("cluster_"))
+    topic = run.prompts.with_columns(chore_cluster="cluster")
+    again = other.rename({"cluster": "chore_cluster"})
+    run = replace(run, prompts=topic, estimates=pl.concat([run.estimates, again], how="diagonal"))
+    (ratios,) = Ratios.of(Material(run))
+    line = cluster_line(ratios)
+    assert line is not None
+    titles = [figure.title for figure in line.figures]
+    assert [title.partition(" by ")[2] for title in titles] == ["cluster", "chore cluster"]
+    assert len({figure.name for figure in line.figures}) == 2
+    assert line.figures[0].table.rows == line.figures[1].table.rows
 
 
 def test_of_many_clusters_the_ends_are_drawn(tmp_path: Path) -> None:

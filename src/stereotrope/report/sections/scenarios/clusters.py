@@ -7,6 +7,7 @@ import polars as pl
 
 from stereotrope.report.charts.heat import heat
 from stereotrope.report.datatable import TableCell, estimate_cell, estimate_text, table_by
+from stereotrope.report.material import words
 from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, notes_of, panel_words
 from stereotrope.report.sections.scenarios.ratios import ALL_MODELS, Ratios, ScenarioLine
@@ -22,15 +23,10 @@ _MOST_MODELS = 10
 class ClusterTable:
     """What is stored of clusters: rows by group, cluster and model; ``factor`` names the cluster."""
 
-    def __init__(self, ratios: Ratios) -> None:
-        rows = ratios.material.scores.filter(measure=_RATIO)
-        own = [c for c in ratios.material.factors if c in rows.columns and c not in ratios.groups]
-        named = [c for c in own if rows[c].count()]
-        self.factor = named[0] if len(named) == 1 else ""
-        self.frame = ratios.stored(_RATIO, _SPREAD, _RANK, by=named if self.factor else [])
-        self.frame = (
-            self.frame.filter(pl.col(self.factor).is_not_null()) if self.factor else self.frame.clear()
-        )
+    def __init__(self, ratios: Ratios, factor: str) -> None:
+        self.factor = factor
+        stored = ratios.stored(_RATIO, _SPREAD, _RANK, by=[factor])
+        self.frame = stored.filter(pl.col(factor).is_not_null())
         self.of: dict[tuple[str, str, str], dict[str, Estimate]] = {}
         for row in self.frame.iter_rows(named=True):
             place = ratios.group_of(row), str(row[self.factor]), ratios.line_of(row)
@@ -38,6 +34,14 @@ class ClusterTable:
         found = dict.fromkeys(group for group, _, _ in self.of)
         known = {group: i for i, group in enumerate(ratios.group_names)}
         self.groups = sorted(found, key=lambda group: known.get(group, -1))
+
+    @classmethod
+    def every(cls, ratios: Ratios) -> list["ClusterTable"]:
+        """A table a factor that clusters are named by."""
+        rows = ratios.material.scores.filter(measure=_RATIO)
+        own = [c for c in ratios.material.factors if c in rows.columns and c not in ratios.groups]
+        every = [cls(ratios, c) for c in own if rows[c].count()]
+        return [one for one in every if one.frame.height]
 
     def ranking(self, group: str) -> list[str]:
         """The clusters of a group, the highest mean over all models first; undefined ones left out."""
@@ -55,10 +59,19 @@ class ClusterTable:
 
 
 def cluster_line(ratios: Ratios) -> ScenarioLine | None:
-    """A table of colours a group: its clusters at both ends, a column a model; all of them in the table."""
-    told, material = ClusterTable(ratios), ratios.material
-    if not told.frame.height:
+    """A figure a factor that names clusters, where there are any."""
+    every = ClusterTable.every(ratios)
+    if not every:
         return None
+    named = {one.factor: f" by {words(one.factor)}" if len(every) > 1 else "" for one in every}
+    figures = [_figure(ratios, one, named[one.factor]) for one in every]
+    frame = pl.concat([one.frame for one in every])
+    return ScenarioLine("Clusters of scenarios at both ends", figures, frame)
+
+
+def _figure(ratios: Ratios, told: ClusterTable, named: str) -> Figure:
+    """A table of colours a group: its clusters at both ends, a column a model; all of them in the table."""
+    material = ratios.material
     panels, cut, models = [], 0, told.models(ratios)
     for group in told.groups:
         ranked = told.ranking(group)
@@ -69,7 +82,7 @@ def cluster_line(ratios: Ratios) -> ScenarioLine | None:
             panels.append(Panel(group, spec, panel_words("Clusters", group, cells), len(shown)))
     prose = material.explain(_RATIO, ratios.basis["definition"])
     frame = told.frame.filter(measure=_RATIO)
-    title = f"{prose.title}{ratios.named}"
+    title = f"{prose.title}{named}{ratios.named}"
     notes = notes_of(frame, 0, 0, dots=False)
     if cut:
         notes.insert(0, f"Not drawn: {count(cut, 'cluster')} between the ends; the table has them.")
@@ -84,10 +97,8 @@ def cluster_line(ratios: Ratios) -> ScenarioLine | None:
         "reads": reads,
         "stacked": True,
     }
-    figure = Figure.of(
-        material, frame, prose, title, f"scenarios-clusters{ratios.named}", panels[:MOST_PANELS], **more
-    )
-    return ScenarioLine("Clusters of scenarios at both ends", [figure], told.frame)
+    name = f"scenarios-clusters{named}{ratios.named}"
+    return Figure.of(material, frame, prose, title, name, panels[:MOST_PANELS], **more)
 
 
 def _cells(
