@@ -134,3 +134,21 @@ def pipelines(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     from tests.tiny_pipelines import build
 
     return cache(lambda kind: build(kind, tmp_path_factory.mktemp(kind)))
+
+
+@pytest.fixture(scope="session")
+def gpt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny causal language model of random weights."""
+    packages = ("torch", "transformers")
+    require(all(map(find_spec, packages)), f"{' and '.join(packages)} are not installed")
+    import torch
+    from tests.tiny_pipelines import word_tokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    folder = tmp_path_factory.mktemp("gpt")
+    tokenizer = word_tokenizer()
+    torch.manual_seed(5)
+    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer) + 3, **shape)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

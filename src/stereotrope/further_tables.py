@@ -16,6 +16,7 @@ class TableSources:
     """What a further table is made from: tables of the run, and its annotators after their derivations.
 
     readings: What was read inside generators while they drew, a mapping a reading.
+    kept: From an annotator to each subject that it looks at, with what was kept of that look.
     """
 
     prompts: pl.DataFrame
@@ -25,6 +26,7 @@ class TableSources:
     embeddings: pl.DataFrame
     annotators: Sequence[Any]
     readings: Sequence[Mapping[str, Any]] = ()
+    kept: Callable[[Any], Sequence[tuple[Any, Mapping[str, Any]]]] = lambda annotator: ()
 
 
 Filled = tuple[pl.DataFrame, Mapping[str, Any]]

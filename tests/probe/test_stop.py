@@ -106,22 +106,6 @@ def test_what_cannot_be_searched_is_told(pictures, options, match):
         stop_prompts(pictures, Encoder(), Toy(), **options)
 
 
-@pytest.fixture(scope="module")
-def gpt(pipelines, tmp_path_factory):
-    """Folder of a tiny causal language model of random weights."""
-    import torch
-    from tests.tiny_pipelines import word_tokenizer
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    folder = tmp_path_factory.mktemp("gpt")
-    tokenizer = word_tokenizer()
-    torch.manual_seed(5)
-    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
-    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer) + 3, **shape)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
 def test_a_language_model_proposes_its_likeliest_tokens_and_none_of_its_marks(gpt):
     import torch
     from transformers import AutoTokenizer, GPT2LMHeadModel

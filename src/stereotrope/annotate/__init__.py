@@ -15,7 +15,7 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.detection import Detector
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
-from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings, ZeroShot
+from stereotrope.annotate.embeddings import ClusterPrompts, Encoder, GivenEmbeddings, ZeroShot
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
@@ -41,6 +41,7 @@ __all__ = [
     "BlankAnnotator",
     "CaptionAnnotator",
     "ChoiceAnnotator",
+    "ClusterPrompts",
     "ColourAnnotator",
     "ConstraintAnnotator",
     "Detector",

@@ -17,7 +17,13 @@ from stereotrope.inputs.columns import require_frame
 from stereotrope.plugins import require_facts, require_result
 from stereotrope.tables import EMBEDDINGS, LABELS, QUALITY_ATTRIBUTES, polars_types
 
-_GIVES: dict[str, Any] = {"process": Iterable, "sets": Sequence, "key_of": str, "payload": Mapping}
+_GIVES: dict[str, Any] = {
+    "process": Iterable,
+    "sets": Sequence,
+    "made": Sequence,
+    "key_of": str,
+    "payload": Mapping,
+}
 _GIVES |= dict.fromkeys(("derive", "derive_vectors", "revise", "embed"), pl.DataFrame)
 _GIVES |= {"expect": Expectation | None, "mean_cost": float | int | None, "within": Annotator | None}
 

@@ -42,6 +42,8 @@ class Annotator:
         with them by what it is.
     wants: Sentences of which it needs vectors, by those that it ``reads``.
     sentences: Sentences that others want its vectors of, where it gives ``embeddings``.
+    sees_vectors: Whether each :class:`~stereotrope.annotate.Picture` that it looks at has its ``vector``, by
+        those that it ``reads``.
     several: Attributes of which a subject may have several labels, a region each: shares do not count these.
     remedies: Need → what to add to an audit where nobody gives it.
     process, process_batch: ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once,
@@ -70,6 +72,7 @@ class Annotator:
     reads: tuple[str, ...] = ()
     wants: Sequence[str] = ()
     sentences: Sequence[str] = ()
+    sees_vectors: bool = False
     several: tuple[str, ...] = ()
     remedies: Mapping[str, str] = {}
     process: Callable[..., Any] | None = None
@@ -188,6 +191,13 @@ class Annotator:
     def payload(self, result: Any) -> Mapping[str, Any]:
         """What the ledger keeps of the result of a look."""
         return {"labels": list(map(asdict, result))}
+
+    def made(self, result: Any) -> Sequence[bytes | None]:
+        """Pictures that it made of what it was shown, as files: kept in the run folder.
+
+        What is kept of the look has the ``path`` and ``sha256`` of each under ``made``, null for None.
+        """
+        return ()
 
     def unreadable(self, reason: str) -> Mapping[str, Any] | None:
         """What it keeps where the picture cannot be decoded; None where that is tried again."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stereotrope import pictures
 from stereotrope.pictures import container
+from stereotrope.stats.vectors import Vector
 
 SubjectKind = Literal["image", "region", "set", "text"]
 DECODING_THREADS = 4
@@ -27,9 +28,11 @@ class Picture:
     data: The original bytes, or a function that reads them when they are first needed.
     n_pixels: How many the picture has; 0 where that is not known.
     prompt: The text that it was asked for, where who looks may know it.
+    vector: Its vector at unit length, where who looks asks for one and there is one.
     """
 
     prompt: str | None = None
+    vector: Vector | None = None
 
     def __init__(
         self, image_id: str, sha256: str, data: bytes | Callable[[], bytes], *, n_pixels: int = 0

@@ -290,7 +290,8 @@ def _measure(
     drawn_by = kept.get("generators", info["generators"])
     probes = {one["probe"] for one in drawn_by if one.get("probe")}
     readings = readings_of(into.ledger, images, probes)
-    sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators, readings)
+    tables = (plan.prompts, images, labels, parts, embeddings)
+    sources = TableSources(*tables, plan.annotators, readings, lambda one: subjects.kept(into.ledger, one))
     filled = fill_tables(sources)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))

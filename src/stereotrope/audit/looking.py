@@ -1,35 +1,43 @@
 """One loop for all annotators: each looks at what it has not seen, once what it needs is there."""
 
 import threading
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate import Annotator
+from stereotrope.annotate import Annotator, Picture
 from stereotrope.audit.ordering import waves
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import Look, Subjects, file_of, remember
 from stereotrope.audit.work import Missing, Task, Watcher, carry_out, picture_of, task_of
 from stereotrope.errors import PictureError
 from stereotrope.run import RunFolder
+from stereotrope.stats.vectors import Vector
 
+_Vectors = Callable[[], Mapping[str, Vector]]
 _WAITS = "waits for pictures that are still to be drawn"
 
 
 class _Worker:
     """Lets an annotator look, in a thread or as coroutines; it sees neither prompt nor factors."""
 
-    def __init__(self, annotator: Annotator, into: RunFolder) -> None:
-        self.annotator, self._picture_of = annotator, partial(picture_of, into=into)
+    def __init__(self, annotator: Annotator, into: RunFolder, vectors: _Vectors) -> None:
+        self.annotator, self._into, self._vectors = annotator, into, vectors
         self._ready = False
 
     def _shown(self, *looks: Look) -> list[Any]:
         if not self._ready:
             self.annotator.setup()
             self._ready = True
-        return [look.subject.shown(self._picture_of) for look in looks]
+        return [look.subject.shown(self._picture) for look in looks]
+
+    def _picture(self, row: Mapping[str, Any]) -> Picture:
+        picture = picture_of(row, self._into)
+        if self.annotator.sees_vectors:
+            picture.vector = self._vectors().get(row["image_id"])
+        return picture
 
     def process(self, look: Look) -> Any:
         """Look at one subject."""
@@ -68,7 +76,7 @@ def look(
         regions = any(one.subject == "region" for one in wave)
         labels = subjects.labels(into.ledger, done) if regions else None
         looks = {id(one): subjects.looks(one, labels) for one in wave if one.process is not None}
-        tasks = [_task(one, looks[id(one)], into) for one in wave if id(one) in looks]
+        tasks = [_task(one, looks[id(one)], into, subjects) for one in wave if id(one) in looks]
         here = [task for task in tasks if task.job.stage.kind == "threads"]
         for together in (*([task] for task in here), [task for task in tasks if task not in here]):
             group = [task for task in together if task.job.items and task.by not in ended]
@@ -82,16 +90,24 @@ def look(
     return missing
 
 
-def _task(annotator: Annotator, looks: Sequence[Look], into: RunFolder) -> Task:
+def _task(annotator: Annotator, looks: Sequence[Look], into: RunFolder, subjects: Subjects) -> Task:
     items = {look.annotator.key_of(look.subject): look for look in looks}
+    vectors = cache(partial(subjects.vectors, into.ledger, annotator.reads))
     return task_of(
         annotator,
         annotator.stage,
         list(items.items()),
-        make=partial(_Worker, annotator, into),
-        commit=lambda key, look, result: annotator.payload(result),
+        make=partial(_Worker, annotator, into, vectors),
+        commit=partial(_keep, annotator, into),
         on_failure=_unreadable,
     )
+
+
+def _keep(annotator: Annotator, into: RunFolder, key: str, look: Look, result: Any) -> Mapping[str, Any]:
+    """What the ledger keeps of a look; pictures that were made stand in the run folder."""
+    kept = [None if data is None else into.store.put(data) for data in annotator.made(result)]
+    made = [None if one is None else dict(zip(("sha256", "path"), one, strict=True)) for one in kept]
+    return {**annotator.payload(result), **({"made": made} if made else {})}
 
 
 def _unreadable(key: str, look: Look, error: Exception) -> dict[str, Any] | None:

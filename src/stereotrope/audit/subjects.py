@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, subject_id, taxonomy_scope
@@ -30,6 +31,7 @@ LEAST_LEFT = 40
 EMBEDDED = "embeddings"
 """What an annotator gives that has vectors for the table of this name."""
 
+_VECTORS = ["subject_id", "vector"]
 _SHOWN = ("image_id", "sha256", "path", "width", "height")
 
 
@@ -236,6 +238,17 @@ class Subjects:
                     self._vectors[one.name] = one.embed(self.images, self.plan.prompts, outcomes)
                 parts.append(self._vectors[one.name])
         return pl.concat(parts)
+
+    def vectors(self, ledger: Ledger, by: Collection[str]) -> dict[str, Any]:
+        """Image id → its vector by these encoders; of several the last."""
+        frame = self.embeddings(ledger, by).filter(subject_kind="image")
+        return {one: np.asarray(vector, np.float32) for one, vector in zip(*frame[_VECTORS], strict=True)}
+
+    def kept(self, ledger: Ledger, annotator: Annotator) -> list[tuple[Subject, Mapping[str, Any]]]:
+        """Each subject that an annotator looks at, with what was kept of that; none of regions."""
+        outcomes = ledger.get_all(annotator.stage)
+        looks = [(look.subject, look.annotator.key_of(look.subject)) for look in self.looks(annotator)]
+        return [(subject, outcomes[key]) for subject, key in looks if key in outcomes]
 
     def counted(self, labels: pl.DataFrame) -> pl.DataFrame:
         """Return labels as the annotators that they are of have them count."""

@@ -3,6 +3,7 @@
 A generator that can be read inside draws with a :class:`Probe`; what is read is a run's table ``probes``.
 """
 
+from stereotrope.probe.clusters import spectral_clusters
 from stereotrope.probe.curves import spi_curves
 from stereotrope.probe.settings import Probe, ProbeOptions, ProbeReading
 from stereotrope.probe.stop import Proposer, causal_lm, stop_prompts
@@ -13,6 +14,7 @@ __all__ = [
     "ProbeReading",
     "Proposer",
     "causal_lm",
+    "spectral_clusters",
     "spi_curves",
     "stop_prompts",
 ]

@@ -13,6 +13,8 @@ from stereotrope.errors import UsageError
 from stereotrope.stats.vectors import Vector, unit_vector
 
 PREFIX = "This is a photo of"
+STOP = "stop"
+"""Name of its entry, and of its outcomes in the ledger."""
 _BROKEN = "\ufffd"
 """In the text of tokens that end within a character."""
 

@@ -26,8 +26,8 @@ from stereotrope.report.panels import Figure
 from stereotrope.report.series import Series, series_in
 
 KINDS = (
-    "card", "cases", "distribution", "figures", "findings", "gallery", "lexicon", "lines", "methods",
-    "missing", "note", "pictures", "profile", "regions", "sheets", "table", "text",
+    "averages", "card", "cases", "distribution", "figures", "findings", "gallery", "lexicon", "lines",
+    "methods", "missing", "note", "pictures", "profile", "regions", "sheets", "table", "text",
 )  # fmt: skip
 """Forms that a block can have: those of ``templates/blocks.html.j2``."""
 SCORES = 40
