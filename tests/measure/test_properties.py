@@ -291,6 +291,7 @@ MEASURES: dict[str, Measure] = {
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
+    "ssi": lambda x: measure.ssi(constraints(x), by=SCOPE),
     "stability": lambda x: measure.stability(
         ratios_by(x, SCOPE),
         "object",
@@ -594,6 +595,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
             "ppi_share",
             "profile",
             "refusal_rate",
+            "ssi",
             "violation_rate",
         }
         - {name for name, info in REGISTRY.items() if info.needs.startswith(("captions", "embeddings"))}

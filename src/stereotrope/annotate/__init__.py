@@ -22,6 +22,7 @@ from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.annotate.picture import Picture, Subject, subject_id
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.registry import ANNOTATORS, annotator, create, made_file
+from stereotrope.annotate.rubric import RubricJudge
 from stereotrope.annotate.taxonomy import (
     Scope,
     Taxonomy,
@@ -56,6 +57,7 @@ __all__ = [
     "LexiconAnnotator",
     "Picture",
     "QuestionAnnotator",
+    "RubricJudge",
     "Scope",
     "Subject",
     "Taxonomy",

@@ -56,6 +56,8 @@ class Annotator:
     derive_part: What follows in a part of a study that is counted: a frame of
         :data:`stereotrope.annotate.part.SAID`. None where it cannot be counted.
     size: Pictures in a set.
+    control_of: Name of the annotator whose answers it checks: what it says speaks of that one, and not of
+    pictures.
     stage: Name of its outcomes in the ledger.
     keeps: Folder of the run where its file lies, if it has one.
     libraries: Further libraries whose version can change what it says.
@@ -82,6 +84,7 @@ class Annotator:
     derive_part: Callable[[CountedPart], pl.DataFrame] | None = None
     batch: int = 1
     size: int = 4
+    control_of: str | None = None
     stage: str = "annotate"
     keeps: str | None = None
     libraries: tuple[str, ...] = ()
@@ -114,6 +117,11 @@ class Annotator:
     def shows_prompt(self) -> bool:
         """Whether ``prompt`` of a picture that it looks at is the text that this was asked for."""
         return False
+
+    @property
+    def asked_by(self) -> tuple[str, ...]:
+        """Factors by whose levels it is asked otherwise, beside generator and object."""
+        return ()
 
     @property
     def discovers(self) -> bool:

@@ -99,7 +99,7 @@ class Subject:
     id: ``image_id``, ``prompt_id``, or a short hash of what makes the region or set.
     images: Rows of the images table: of a set several, in its order, of a text none.
     region: Box as JSON, of a region.
-    text: Of a text; of an image or region the prompt's, where who looks may know it.
+    text: Of a text; of an image, region or set the prompt's, where who looks may know it.
     """
 
     kind: SubjectKind
@@ -112,11 +112,12 @@ class Subject:
         """Return what an annotator gets: a picture, a tuple of them, or the text."""
         if self.kind == "text":
             return self.text
-        seen = tuple(map(picture_of, self.images))
-        if self.kind == "set":
-            return seen
-        picture = seen[0] if self.region is None else seen[0].cropped(self.region)
-        return picture if self.text is None else picture.asked_for(self.text)
+        seen = [picture_of(row) for row in self.images]
+        if self.region is not None:
+            seen = [picture.cropped(self.region) for picture in seen]
+        if self.text is not None:
+            seen = [picture.asked_for(self.text) for picture in seen]
+        return tuple(seen) if self.kind == "set" else seen[0]
 
     def key(self, fingerprint: str) -> str:
         """Return the content key of a look at it, whatever image or prompt it is of."""

@@ -76,10 +76,12 @@ class Subjects:
         self._made: dict[tuple[str, str, Scope], Annotator | None] = {}
         self._vectors: dict[str, pl.DataFrame] = {}
 
-    def levels(self, generator: str, prompt_id: str) -> dict[str, str]:
-        """Part of the design that a picture belongs to."""
-        thing = self._levels.get(prompt_id, {}).get("object")
-        return {"generator": generator, **({"object": thing} if thing is not None else {})}
+    def levels(self, generator: str, prompt_id: str, by: Sequence[str] = ()) -> dict[str, str]:
+        """Part of the design that a picture belongs to; ``by`` names further factors that tell parts
+        apart."""
+        known = self._levels.get(prompt_id, {})
+        named = {name: known[name] for name in ("object", *by) if known.get(name) is not None}
+        return {"generator": generator, **named}
 
     def looks(self, annotator: Annotator, labels: pl.DataFrame | None = None) -> list[Look]:
         """What an annotator looks at; ``labels`` are those that it needs, of regions.
@@ -101,7 +103,7 @@ class Subjects:
         self, annotator: Annotator, labels: pl.DataFrame | None
     ) -> Iterator[tuple[Look | None, Mapping[str, str]]]:
         for subject, (generator, prompt_id) in self._subjects(annotator, labels):
-            levels = self.levels(generator, prompt_id)
+            levels = self.levels(generator, prompt_id, annotator.asked_by)
             if not self._is_shown(annotator, prompt_id) or annotator.has(levels):
                 continue
             bound = self._bound(annotator, levels)
@@ -130,8 +132,11 @@ class Subjects:
                 places = {i: (g, p) for i, p, g in frame.select(*_PLACED).iter_rows()}
                 for ids in self._sets(annotator, frame):
                     rows = tuple(self._rows[each] for each in ids if each in self._rows)
+                    text = self._texts[places[ids[0]][1]] if annotator.shows_prompt else None
+                    if annotator.shows_prompt and text is None:
+                        continue
                     if len(rows) == len(ids):
-                        yield Subject("set", subject_id(*ids), rows), places[ids[0]]
+                        yield Subject("set", subject_id(*ids), rows, text=text), places[ids[0]]
                     elif not coming.isdisjoint(ids):
                         yield None, places[ids[0]]
             case "text":

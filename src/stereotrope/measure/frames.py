@@ -192,7 +192,9 @@ def _subjects(kind: str) -> _Frame:
         lacking=f"labels of {kind}s, and no annotator gives any; add one that looks at {kind}s",
         of=of,
         made_up=lambda _, labels: (
-            labels.filter(subject_kind=kind).drop("subject_kind").with_columns(picture="image_id")
+            labels.filter(subject_kind=kind)
+            .drop("subject_kind")
+            .with_columns(picture="image_id", images="image_id")
         ),
     )
 

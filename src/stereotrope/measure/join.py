@@ -202,16 +202,19 @@ def tidy_subjects(
     subjects: ``subject_kind, subject_id, image_id, position``: the images of each region and set.
     kind: ``region``, ``set`` or ``text``.
     asked: What should have been answered, as of :func:`tidy_labels`, with the id of the subject in
-        ``image_id``; without it, of each annotator the subjects that it labelled are expected.
+        ``image_id``; of annotators that are not in it all that they label is expected of the subjects that
+        they labelled.
 
     Returns: As of :func:`tidy_labels`; ``image_id`` is the subject's id, and ``picture`` its image, of a set
     the first, of a text null. It has the prompt of that image, and its model and factors but those in which
-    the images of a set differ: these are null, as is the model of a text. Subjects of one picture are not
+    the images of a set differ: these are null, as is the model of a text. ``images`` are the ids of all
+    images
+    of a set, sorted: the same for sets of the same images in another order. Subjects of one picture are not
     independent: resample pictures or prompts, or give no interval.
     """
     given = to_polars(labels).filter(subject_kind=kind)
     levels = ["generator", *factors_of(to_polars(prompts, what="prompts").columns)]
-    of = pl.DataFrame(schema=dict.fromkeys(("image_id", "picture", *levels), pl.String))
+    of = pl.DataFrame(schema=dict.fromkeys(("image_id", "picture", "images", *levels), pl.String))
     if kind == "text":
         texts = to_polars(prompts, what="prompts").select("prompt_id", image_id="prompt_id")
         units = texts.with_columns(generator=pl.lit(None, pl.String), status=pl.lit("ok"))
@@ -221,18 +224,22 @@ def tidy_subjects(
         ours = to_polars(subjects, what="subjects").filter(subject_kind=kind)
         of = levels_of_subjects(ours, with_factors(prompts, images), levels)
         of = of.rename({"image_id": "picture", "subject_id": "image_id"})
+        images_of = ours.group_by(image_id="subject_id").agg(images=pl.col("image_id").sort().str.join(" "))
+        of = of.join(images_of, on="image_id", how="left", maintain_order="left")
         made = to_polars(images, what="images").rename({"image_id": "picture"})
         units = of.select("image_id", "picture").join(made, on="picture", maintain_order="left")
     looked = given.select("annotator", image_id="subject_id").unique(maintain_order=True)
-    asks = looked.join(given.select("annotator", "attribute").unique(maintain_order=True), on="annotator")
+    answered = given.select("annotator", "attribute").unique(maintain_order=True)
+    asks = looked.join(answered, on="annotator", maintain_order="left")
     if asked is not None:
-        here = asked.join(units, on="image_id", how="semi", maintain_order="left")
-        asks = pl.concat([asks, here.select(asks.columns)])
+        here = asked.join(units, on="image_id", how="semi", maintain_order="left").select(asks.columns)
+        asks = pl.concat([asks.join(here, on="annotator", how="anti", maintain_order="left"), here])
     tidy = tidy_labels(prompts, units, given.with_columns(subject_kind=pl.lit("image")), asked=asks)
     if kind != "text":
         alike = tidy.select("image_id").join(of, on="image_id", how="left", maintain_order="left")
         tidy = tidy.with_columns(alike.select(levels))
-    return tidy.join(of.select("image_id", "picture"), on="image_id", how="left", maintain_order="left")
+    more = of.select("image_id", "picture", "images")
+    return tidy.join(more, on="image_id", how="left", maintain_order="left")
 
 
 def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from stereotrope.testing.judge import Judge, Question, Reply
 from stereotrope.testing.misbehaviour import MISBEHAVIOURS, Misbehaviour
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.server import Loopback
+from stereotrope.testing.sets import SetJudge
 from stereotrope.testing.wire import Request, Response
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "Reply",
     "Request",
     "Response",
+    "SetJudge",
 ]

@@ -139,6 +139,10 @@ class Plant:
         drawn = self._drawn.get(sha256)
         return self.values(*drawn) if drawn is not None else None
 
+    def drawn_for(self, data: bytes) -> tuple[str, str, int] | None:
+        """Model, prompt and number of a picture that this plant, or one of its seed, has drawn."""
+        return self._drawn[hashlib.sha256(data).hexdigest()] if self.learn(data) else None
+
     def value_of(self, sha256: str, attribute: str, options: Sequence[str]) -> str | None:
         """Value of one attribute of a picture, None where the picture is not known."""
         if (drawn := self._drawn.get(sha256)) is None:

@@ -1,0 +1,192 @@
+"""Answers to the items of a rubric: repetitions taken together, sets by query, and cells of these."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from stereotrope.errors import UsageError
+from stereotrope.measure.cells import SMALL_N, as_names
+from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo
+from stereotrope.measure.setting import GENERATOR, MeasureSetting
+from stereotrope.measure.tidy import as_text, factor_names, read_labels, to_polars
+from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, THESE_PROMPTS
+from stereotrope.tables import SCENARIO
+
+_YES, _NO = "yes", "no"
+NO_ANSWER = "no usable answer"
+_NEITHER = "neither yes nor no"
+
+
+class Sets(NamedTuple):
+    """The answers of a cell.
+
+    key: Levels of the factors that tell cells apart.
+    answers: A row a set and item: ``query, set, item``; ``yes``, the share of its usable repetitions that say
+        yes (null without one); ``k`` and ``of``, usable repetitions and all.
+    excluded: Reason → answers that cannot be used, a repetition each.
+    """
+
+    key: tuple[str | None, ...]
+    answers: pl.DataFrame
+    excluded: Counter[str]
+
+    @property
+    def items(self) -> list[str]:
+        """Items in the order in which they stand in the frame."""
+        return self.answers["item"].unique(maintain_order=True).to_list()
+
+    def of_queries(self, missing: float | None = None) -> pl.DataFrame:
+        """``query, item, yes``: means over the sets of a query; ``missing`` stands for what has no answer."""
+        yes = pl.col("yes") if missing is None else pl.col("yes").fill_null(missing)
+        return (
+            self.answers.group_by("query", "item", maintain_order=True).agg(yes=yes.mean()).drop_nulls("yes")
+        )
+
+    def of_sets(self, missing: float | None = None) -> pl.DataFrame:
+        """``query, yes, n``: mean over the items of each set, then over the sets of a query, of which there
+        are n."""
+        yes = pl.col("yes") if missing is None else pl.col("yes").fill_null(missing)
+        sets = (
+            self.answers.group_by("query", "set", maintain_order=True).agg(yes=yes.mean()).drop_nulls("yes")
+        )
+        return sets.group_by("query", maintain_order=True).agg(pl.col("yes").mean(), n=pl.len())
+
+    @property
+    def n_sets(self) -> int:
+        """Sets with an answer to any item."""
+        return self.answers.drop_nulls("yes")["set"].n_unique()
+
+    def shared(self, by: Sequence[str]) -> dict[str, Any]:
+        """What the rows of a cell have in common."""
+        return {**dict(zip(by, self.key, strict=True)), "excluded": dict(self.excluded)}
+
+
+def lost_in(answers: pl.DataFrame) -> Counter[str]:
+    """Reason → answers that cannot be used."""
+    return Counter(answers["lost"].explode(empty_as_null=True).drop_nulls().to_list())
+
+
+def flags_of(n_sets: int, n_queries: int, answers: pl.DataFrame) -> dict[str, bool]:
+    """What to mind of an estimate from so many sets."""
+    return {
+        "small_n": n_sets < SMALL_N,
+        "few_queries": n_queries < FEWEST_PROMPTS,
+        "repetitions_lost": bool((answers["k"] < answers["of"]).any()),
+    }
+
+
+def holds_for(n_queries: int) -> str:
+    """What an interval over so many queries speaks of."""
+    return LIKE_THESE if n_queries >= FEWEST_PROMPTS else THESE_PROMPTS
+
+
+def read_sets(
+    labels: Any,
+    *,
+    measure: str,
+    by: Sequence[str],
+    items: str | Sequence[str] | None,
+    query: str | None,
+    raters: Sequence[str] | None,
+) -> Iterator[Sets]:
+    """Yield the cells of a frame of labels of sets, in the order in which they first appear.
+
+    labels: ``image_id`` (of the set), ``attribute`` (an item), ``value`` and the factors in ``by``; rows with
+        the same ``images`` are repetitions of one look. Without that column each set is looked at once.
+    items: Attributes; all when None.
+    query: Column that says which sets are of one query; when None ``scenario`` where there is one, else
+        ``prompt_id``, else each set is a query of its own.
+    raters: Annotators whose labels count; all when None.
+
+    Raises UsageError, TableError: An argument or the frame cannot be used.
+    """
+    by = factor_names(by, measure=measure, what="by")
+    frame = to_polars(labels, needs=("image_id", "attribute", "value", *by))
+    if raters is not None:
+        frame = to_polars(frame, needs=("annotator",)).filter(pl.col("annotator").is_in(list(raters)))
+    names = as_names(items, what="items")
+    if names:
+        known = frame["attribute"].unique().cast(pl.String).to_list()
+        if lacking := [name for name in names if name not in known]:
+            found = ", ".join(sorted(map(str, known))) or "none"
+            raise UsageError(f"{measure}: no item {lacking[0]!r}; found {found}")
+        frame = frame.filter(pl.col("attribute").is_in(list(names)))
+    tidy = read_labels(frame, factors=by)
+    said = pl.col("value").str.strip_chars().str.to_lowercase()
+    other = pl.when(~said.is_in([_YES, _NO])).then(pl.lit(_NEITHER))
+    answers = tidy.with_columns(
+        query=_query(frame, query, measure),
+        set=as_given(frame, "images", tidy["image_id"]),
+        excluded=pl.coalesce("excluded", other),
+    )
+    usable = pl.col("excluded").is_null()
+    for key, part in answers.group_by(list(by), maintain_order=True) if by else [((), answers)]:
+        each = part.group_by("query", "set", item="attribute", maintain_order=True).agg(
+            yes=(said == _YES).filter(usable).mean(),
+            k=usable.sum(),
+            of=pl.len(),
+            lost=pl.col("excluded").drop_nulls(),
+        )
+        yield Sets(tuple(key), each, lost_in(each))
+
+
+def _query(frame: pl.DataFrame, query: str | None, measure: str) -> pl.Series:
+    if query is not None and query not in frame.columns:
+        raise UsageError(f"{measure}: query: no column {query!r}; found {', '.join(frame.columns)}")
+    names = [query] if query is not None else [n for n in (SCENARIO, "prompt_id") if n in frame.columns]
+    return frame.select(
+        pl.coalesce(*(as_text(frame, n) for n in names), as_text(frame, "image_id"))
+    ).to_series()
+
+
+def as_given(frame: pl.DataFrame, column: str, otherwise: pl.Series) -> pl.Series:
+    """A column of a frame as text; where it is not there or null, what stands in for it."""
+    if column not in frame.columns:
+        return otherwise
+    return frame.select(pl.coalesce(as_text(frame, column), otherwise)).to_series()
+
+
+def call_of_items(
+    info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
+) -> MeasureCall:
+    """The call of a measure of answers to items: by default of those that judge and are no control.
+
+    Cells are told apart by model and every factor that varies but the query, and always by judge where there
+    are several.
+
+    Raises UsageError: Nobody answers the items of a rubric.
+    """
+    judges = judges_of(setting)
+    query = given.get("query") or next((q for one in judges if (q := getattr(one, "query", None))), None)
+    query = query or (SCENARIO if SCENARIO in setting.factors else None)
+    known: dict[str, Any] = {"raters": [one.name for one in judges]} if "raters" in info.parameters else {}
+    known["by"] = [GENERATOR, *factors_kept(setting, query)]
+    if query is not None:
+        known["query"] = query
+    known |= given
+    if len(judges) > 1 and isinstance(known["by"], list) and "annotator" not in known["by"]:
+        known["by"] = [*known["by"], "annotator"]
+    return info.frame.call(info, known, setting, calls)
+
+
+def judges_of(setting: MeasureSetting) -> list[Any]:
+    """Annotators of sets that answer yes or no, and are no control of another."""
+    return [
+        one
+        for one in setting.annotators
+        if one.subject == "set" and one.control_of is None
+        if any(values is None or {_YES, _NO} <= set(values) for values in one.attributes.values())
+    ]
+
+
+def factors_kept(setting: MeasureSetting, query: str | None) -> list[str]:
+    """Factors that vary, but for the query and what tells every prompt from every other one."""
+    prompts = setting.prompts
+    return [
+        name
+        for name in setting.factors
+        if name not in (query, SCENARIO) and prompts[name].n_unique() > 1 and setting.varies(name)
+        if prompts[name].drop_nulls().n_unique() < prompts.height or prompts.height < FEWEST_PROMPTS
+    ]

@@ -1,0 +1,156 @@
+"""The index and the shares of items: by hand, against numpy, and where something is missing."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from stereotrope import measure
+from stereotrope.errors import TableError, UsageError
+
+ITEMS = ("Q1_gender", "Q2_age", "Q3_props", "Q4_food")
+
+
+def answers(seed: int, n: int = 9, *, repetitions: int = 3, sets: int = 2, lost: float = 0.0) -> pl.DataFrame:
+    """Random answers of two models, some of them lost."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for model in ("a", "b"):
+        for query in range(n):
+            for one in range(sets):
+                shares = rng.uniform(0, 1, len(ITEMS))
+                for repetition in range(repetitions):
+                    for item, share in zip(ITEMS, shares, strict=True):
+                        value = "yes" if rng.uniform() < share else "no"
+                        value = "invalid" if rng.uniform() < lost else value
+                        images = f"{model}{query}{one}"
+                        rows.append((f"{images}-{repetition}", images, item, value, model, f"q{query}"))
+    schema = ["image_id", "images", "attribute", "value", "generator", "query"]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def by_hand(labels: pl.DataFrame, items: tuple[str, ...] = ITEMS) -> np.ndarray:
+    """SSI of each query, by loops over the rows."""
+    found: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for row in labels.iter_rows(named=True):
+        if row["value"] in ("yes", "no") and row["attribute"] in items:
+            of = found.setdefault(row["query"], {}).setdefault(row["images"], {})
+            of.setdefault(row["attribute"], []).append(float(row["value"] == "yes"))
+    return np.array(
+        [
+            np.mean([np.mean([np.mean(said) for said in one.values()]) for one in sets.values()])
+            for sets in found.values()
+        ]
+    )
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.2])
+def test_it_is_the_mean_over_queries_of_sets_of_items_of_repetitions(lost: float) -> None:
+    labels = answers(1, lost=lost)
+    found = measure.ssi(labels, query="query").filter(measure="ssi")
+    for model in ("a", "b"):
+        queries = by_hand(labels.filter(generator=model))
+        row = found.filter(generator=model).row(0, named=True)
+        assert row["value"] == pytest.approx(queries.mean(), abs=1e-12)
+        assert (row["n"], row["n_categories"], row["attribute"]) == (18, 4, "all")
+        # Student's interval on the scale of the logit, by the delta method.
+        at = np.log(queries.mean() / (1 - queries.mean()))
+        spread = stats.sem(queries) / (queries.mean() * (1 - queries.mean()))
+        reach = stats.t.ppf(0.975, len(queries) - 1) * spread
+        ends = 1 / (1 + np.exp(-np.array([at - reach, at + reach])))
+        assert (row["low"], row["high"]) == pytest.approx(tuple(ends), abs=1e-9)
+        assert row["holds_for"] == "prompts like these"
+
+
+def test_the_share_of_an_item_is_wilsons_over_queries() -> None:
+    labels = answers(2, sets=1, repetitions=1)
+    found = measure.ssi(labels, query="query", by=["generator"]).filter(measure="item_share")
+    assert found["attribute"].to_list() == [*ITEMS, *ITEMS]
+    z = NormalDist().inv_cdf(0.975)
+    for row in found.iter_rows(named=True):
+        said = labels.filter(generator=row["generator"], attribute=row["attribute"])["value"].to_list()
+        k, n = said.count("yes"), len(said)
+        middle, reach = k + z**2 / 2, z * np.sqrt(k * (n - k) / n + z**2 / 4)
+        assert row["value"] == pytest.approx(k / n)
+        ends = ((middle - reach) / (n + z**2), (middle + reach) / (n + z**2))
+        assert (row["low"], row["high"]) == pytest.approx(ends)
+
+
+def test_an_item_that_no_set_reinforces_has_a_share_of_0_and_an_interval() -> None:
+    labels = answers(3).with_columns(
+        pl.when(pl.col("attribute") == "Q4_food").then(pl.lit("no")).otherwise("value").alias("value")
+    )
+    row = (
+        measure.ssi(labels, query="query")
+        .filter(measure="item_share", attribute="Q4_food")
+        .row(0, named=True)
+    )
+    assert row["value"] == 0
+    assert row["low"] == 0 < row["high"] < 0.35
+
+
+def test_below_four_queries_the_index_has_no_interval_and_says_so() -> None:
+    for n in (1, 3):
+        found = measure.ssi(answers(4, n), query="query").filter(measure="ssi")
+        assert found["value"].null_count() == found["low"].count() == 0
+        assert found["flags"].str.contains("few_queries").all()
+        shares = measure.ssi(answers(4, n), query="query").filter(measure="item_share")
+        assert set(shares["holds_for"]) == {"these prompts"}
+        assert shares["method"].to_list() == [f"Wilson over {2 * n} sets"] * 8
+
+
+def test_queries_that_are_all_alike_have_no_interval_of_no_width() -> None:
+    labels = answers(5).with_columns(value=pl.lit("no"))
+    row = measure.ssi(labels, query="query").row(0, named=True)
+    assert (row["value"], row["low"], row["high"]) == (0.0, None, None)
+    assert "no_variation" in row["flags"]
+
+
+def test_answers_that_are_missing_are_counted_by_reason_and_bound_the_index() -> None:
+    labels = answers(6, lost=0.3, repetitions=1).with_columns(
+        pl.when((pl.col("query") == "q0") & (pl.col("value") == "invalid")).then(pl.lit("refused"))
+        .otherwise("value").alias("value")
+    )  # fmt: skip
+    row = measure.ssi(labels, query="query").row(0, named=True)
+    own = labels.filter(generator="a")
+    lost = {r: own.filter(value=r).height for r in ("invalid", "refused")}
+    assert row["excluded"] == f'{{"invalid": {lost["invalid"]}, "refused": {lost["refused"]}}}'
+    for end, value in (("bound_low", "no"), ("bound_high", "yes")):
+        filled = own.with_columns(pl.col("value").replace({"invalid": value, "refused": value}))
+        assert row[end] == pytest.approx(by_hand(filled).mean())
+    assert row["bound_low"] < row["value"] < row["bound_high"]
+
+
+def test_an_item_never_answered_is_undefined_and_leaves_the_index_to_the_others() -> None:
+    gone = pl.col("attribute") == "Q2_age"
+    labels = answers(7).with_columns(pl.when(gone).then(pl.lit("refused")).otherwise("value").alias("value"))
+    found = measure.ssi(labels, query="query").filter(generator="a")
+    assert found.filter(attribute="Q2_age")["undefined"].to_list() == ["no usable answer"]
+    others = tuple(item for item in ITEMS if item != "Q2_age")
+    assert found["value"][0] == pytest.approx(by_hand(labels.filter(generator="a"), others).mean())
+    nothing = measure.ssi(labels.filter(gone), query="query")
+    assert set(nothing["undefined"]) == {"no usable answer"}
+
+
+def test_words_other_than_yes_and_no_do_not_count_and_capitals_do_not_matter() -> None:
+    rows = [("s", "a", "Yes"), ("t", "a", " NO "), ("u", "a", "maybe")]
+    labels = pl.DataFrame(rows, schema=["image_id", "attribute", "value"], orient="row")
+    row = measure.ssi(labels, by=[]).row(0, named=True)
+    assert (row["value"], row["n"], row["excluded"]) == (0.5, 2, '{"neither yes nor no": 1}')
+
+
+def test_only_the_items_and_raters_that_are_named_count() -> None:
+    labels = answers(8).with_columns(annotator=pl.lit("j"))
+    both = pl.concat([labels, labels.with_columns(annotator=pl.lit("control"), value=pl.lit("yes"))])
+    found = measure.ssi(both, items=["Q1_gender"], raters=["j"], query="query")
+    assert found["value"][0] == pytest.approx(by_hand(labels.filter(generator="a"), ("Q1_gender",)).mean())
+    with pytest.raises(TableError, match="two annotators label it"):
+        measure.ssi(both, query="query")
+    with pytest.raises(UsageError, match="no item 'Q9'; found Q1_gender"):
+        measure.ssi(labels, items="Q9")
+    with pytest.raises(UsageError, match="query: no column 'asked'"):
+        measure.ssi(labels, query="asked")

@@ -1,0 +1,121 @@
+"""The suite: its queries and rubrics, and planted stereotypes from the prompt to the index."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+from stereotrope.inputs.rubric import rubric_named
+from stereotrope.suites.reading import audit_template
+from stereotrope.testing import Loopback, SetJudge
+
+PAPER = (
+    "Bangladeshi",
+    "French",
+    "Nigerian",
+    "Vietnamese",
+    "Indian",
+    "Iraqi",
+    "baker",
+    "CEO",
+    "fashion designer",
+)
+PAPER += (
+    "manager",
+    "dietitian",
+    "scientist",
+    "musician",
+    "felon",
+    "librarian",
+    "secretary",
+    "rude",
+    "beautiful",
+)
+PAPER += ("smart", "healthy", "awkward", "furious", "emotional")
+FAMILIES = ["geocultural", "occupational", "adjectival"]
+
+
+def test_the_suite_alone_is_the_papers_design() -> None:
+    plan = st.Audit.from_text("suite: ssi\ngenerators: ['openai:x']\n").plan()
+    assert plan.prompts.height == 100
+    assert plan.images_per_prompt == 4
+    counts = plan.prompts.group_by("family", maintain_order=True).len().rows()
+    assert counts == [("geocultural", 34), ("occupational", 33), ("adjectival", 33)]
+    texts = plan.prompts["text"].to_list()
+    for name in PAPER:
+        assert any(f" {name}" in text for text in texts), name
+    assert plan.prompts["text"].equals(plan.prompts["query"].rename("text"))
+
+
+def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
+    lines = audit_template("ssi").splitlines()
+    shown = "\n".join(
+        line.replace("# ", "", 1)
+        if line.startswith(("  # - judge", "  #   ", "  # - {judge", "  # - {ssi"))
+        else line
+        for line in lines
+    )
+    plan = st.Audit.from_text(shown).plan()
+    names = [(one.name, one.control_of) for one in plan.annotators if one.subject == "set"]
+    assert names == [
+        ("gpt-4o", None),
+        ("gpt-4o (neutral)", "gpt-4o"),
+        ("gpt-4o (blind)", "gpt-4o"),
+        ("gemini-2.5-flash", None),
+    ]
+    raters = [call.arguments["raters"] for call in plan.measures if call.name == "ssi"]
+    assert raters == [["gpt-4o", "gemini-2.5-flash"]] * 2
+
+
+def share(model: str, prompt: str, item: str) -> float:
+    """More is planted in one model, and of some items nothing."""
+    return 0.0 if "food" in item else (0.7 if model == "strong" else 0.2)
+
+
+def audit(url: str, queries: int, judge: str = "", **more: str) -> str:
+    chosen = pl.read_csv(Path(st.__file__).parent / "suites/ssi/queries.csv")
+    rows = chosen.group_by("family", maintain_order=True).head(queries).drop("named_in_paper").to_dicts()
+    one = (
+        f"{{judge: 'openai:judge', base_url: '{url}', rubric: {FAMILIES}, query: query, name: judge{judge}}}"
+    )
+    return json.dumps(
+        {
+            "suite": "ssi",
+            "prompts": rows,
+            "generators": [{"images": f"openai:{name}", "base_url": url} for name in ("strong", "weak")],
+            "annotators": [],
+            "measures": [{"ssi": {"by": ["generator", "family"]}}],
+            "images_per_prompt": 4,
+            **more,
+        }
+    ).replace("[]", f"[{one}]", 1)
+
+
+def test_the_index_of_planted_stereotypes_is_found_by_family_and_model(tmp_path: Path) -> None:
+    judge = SetJudge(share)
+    with Loopback(judge=judge) as server:
+        run = st.Audit.from_text(audit(server.url, 4)).run(tmp_path / "run")
+    found = run.estimates.filter(measure="ssi")
+    assert found.height == 6
+    images = run.images.join(run.prompts, on="prompt_id")
+    for row in found.iter_rows(named=True):
+        items = rubric_named([row["family"]]).items
+        sets = images.filter(generator=row["generator"], family=row["family"])
+        truth = [
+            sum(judge.truth(row["generator"], text, part["seed"].to_list(), item.id) for item in items)
+            / len(items)
+            for (text,), part in sets.group_by(["text"], maintain_order=True)
+        ]
+        assert row["value"] == pytest.approx(sum(truth) / len(truth))
+        assert (row["n"], row["n_excluded"]) == (4, 0)
+        assert row["instrument"] == "judge"
+    food = run.estimates.filter(measure="item_share", attribute="Q9_food")
+    assert food["value"].to_list() == [0.0, 0.0]
+    assert run.labels.filter(subject_kind="set").group_by("subject_id").len()[
+        "len"
+    ].unique().sort().to_list() == [9, 10, 12]
+    assert run.subjects.group_by("subject_id").len()["len"].unique().to_list() == [4]
