@@ -276,6 +276,11 @@ MEASURES: dict[str, Measure] = {
     "shannon_entropy": lambda x: measure.shannon_entropy(captioned(x), "gender", **PEOPLE),
     "signed_parity": lambda x: measure.signed_parity(captioned(x), "gender", **PEOPLE),
     "vendi": lambda x: measure.vendi(captioned(x), **CAPTIONS),
+    "paired_difference": lambda x: measure.paired_difference(
+        measure.share(phrased(x), value="pink", attribute="product_colour", by=(*SCOPE, "phrasing")),
+        "phrasing",
+        original="for",
+    ),
     "ppi_difference": lambda x: measure.ppi_difference(x, checked(x), within=("generator", "object")),
     "ppi_share": lambda x: measure.ppi_share(x, checked(x), by=SCOPE),
     "profile": lambda x: measure.profile(
@@ -460,7 +465,8 @@ def test_no_number_lies_beyond_the_scale_of_its_definition(definition: str, seed
 
 
 def test_the_names_of_all_rows_have_a_scale_of_the_registry() -> None:
-    endless = {"cds_change", "cds_change_t", "cds_change_wilcoxon"}
+    endless = {"cds_change", "cds_change_t", "cds_change_wilcoxon", "paired_difference", "paired_change"}
+    endless |= {"paired_effect", "paired_mean"}
     for name in MEASURES:
         for row in MEASURES[name](design(1))["measure"].unique():
             assert bounds_of(row) != (None, None) or row in endless, row
@@ -507,6 +513,7 @@ COUNT_OTHERS = {
     "stereotype_trend": "concepts",
     "average": "levels",
     "change": "pairs",
+    "paired_difference": "pairs",
     "default_rank": "levels",
     "delta": "as the score",
     "deterministic_share": "cells",
@@ -587,6 +594,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
     sorted(
         set(MEASURES)
         - {"agreement", "average", "change", "default_rank", "delta", "injection_rate", "judge_correlation"}
+        - {"paired_difference"}
         - {
             "answer_probability",
             "class_agreement",

@@ -9,7 +9,14 @@ import pytest
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import paired_t, relative_change, signed_rank
+from stereotrope.stats import (
+    paired_ratio,
+    paired_t,
+    rank_biserial,
+    relative_change,
+    signed_rank,
+    standardised_change,
+)
 
 
 def test_paired_t_agrees_with_scipy() -> None:
@@ -120,3 +127,60 @@ def test_fiellers_interval_covers_the_change(n: int) -> None:
         held += bool(low <= -0.3 <= high)
     assert held / bounded >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / bounded)
     assert bounded > 0.5 * runs
+
+
+@pytest.mark.parametrize(
+    ("n", "shift"), [(2, 0.5), (3, -0.2), (6, -0.6), (100, -0.5), (100, 0.01), (40, 9.0)]
+)
+def test_the_interval_of_d_z_is_that_of_scipys_noncentral_t(n: int, shift: float) -> None:
+    rng = np.random.default_rng(n)
+    x = rng.uniform(size=n)
+    y = x + shift + rng.normal(0, 0.15, size=n)
+    size, low, high = standardised_change(x, y)
+    change = y - x
+    assert size == pytest.approx(change.mean() / change.std(ddof=1))
+    t = size * np.sqrt(n)
+    assert t == pytest.approx(scipy_stats.ttest_rel(y, x).statistic)
+    if abs(t) < 40:  # beyond, scipy's distribution function is not exact
+        assert scipy_stats.nct.cdf(t, n - 1, low * np.sqrt(n)) == pytest.approx(0.975, abs=1e-5)
+        assert scipy_stats.nct.cdf(t, n - 1, high * np.sqrt(n)) == pytest.approx(0.025, abs=1e-5)
+    assert low < size < high
+
+
+def test_rank_biserial_correlation_is_what_scipys_rank_sums_give() -> None:
+    rng = np.random.default_rng(2)
+    x, y = rng.integers(0, 5, size=40) / 4, rng.integers(0, 4, size=40) / 4
+    changed = (y - x)[y != x]
+    ranks = scipy_stats.rankdata(np.abs(changed))
+    up, down = ranks[changed > 0].sum(), ranks[changed < 0].sum()
+    assert rank_biserial(x, y) == pytest.approx((up - down) / (up + down))
+    assert min(up, down) == pytest.approx(scipy_stats.wilcoxon(x, y, zero_method="wilcox").statistic)
+    assert rank_biserial(x, y) == -rank_biserial(y, x)
+    assert (rank_biserial([1, 2], [0, 1]), rank_biserial([1, 2], [1, 3])) == (-1.0, 1.0)
+
+
+def test_the_paired_ratio_is_told_from_a_value_as_the_paired_t_test_tells_it() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0.2, 0.6, size=34)
+    y = 0.45 * x + rng.normal(0, 0.08, size=34)
+    change, low, high = paired_ratio(x, y)
+    assert change == pytest.approx(y.mean() / x.mean() - 1)
+    # The ends are where y − ρx is just told from 0.
+    for end in (low, high):
+        assert scipy_stats.ttest_1samp(y - (1 + end) * x, 0).pvalue == pytest.approx(0.05, abs=1e-9)
+    assert low < change < high
+
+
+def test_sizes_without_pairs_variation_or_an_original_are_undefined() -> None:
+    for x, y in (([], []), ([0.4], [0.2]), ([np.nan, 0.3], [0.1, 0.2]), ([0.4, 0.5], [0.2, 0.3])):
+        assert np.isnan(standardised_change(x, y)).all()
+    assert np.isnan(rank_biserial([0.2, 0.3], [0.2, 0.3]))
+    assert np.isnan(rank_biserial([], []))
+    assert np.isnan(paired_ratio([0.0, 0.0], [0.0, 0.0])).all()
+    assert np.isnan(paired_ratio([], [])).all()
+    change, *ends = paired_ratio([0.4, 0.2], [0.2, 0.1])  # all in one proportion
+    assert change == pytest.approx(-0.5)
+    assert np.isnan(ends).all()
+    change, *ends = paired_ratio([0.4, -0.3, 0.1], [0.2, 0.1, 0.3])  # the original may be 0
+    assert change > 0
+    assert np.isnan(ends).all()

@@ -61,7 +61,14 @@ from stereotrope.stats.multiplicity import (
     reachable,
     sign_test,
 )
-from stereotrope.stats.paired import paired_t, relative_change, signed_rank
+from stereotrope.stats.paired import (
+    paired_ratio,
+    paired_t,
+    rank_biserial,
+    relative_change,
+    signed_rank,
+    standardised_change,
+)
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.stats.polygon import (
     any_order_weights,
@@ -159,6 +166,7 @@ __all__ = [
     "mean_ranks",
     "newcombe",
     "normal_quantile",
+    "paired_ratio",
     "paired_t",
     "pairwise_interval",
     "pairwise_js",
@@ -169,6 +177,7 @@ __all__ = [
     "prediction_powered_share",
     "radar_weights",
     "rank_agreement",
+    "rank_biserial",
     "rarefied_entropy",
     "rater_agreement",
     "reachable",
@@ -187,6 +196,7 @@ __all__ = [
     "spearman",
     "spearman_interval",
     "spearman_p",
+    "standardised_change",
     "tfidf",
     "unanimous_js",
     "unit_sums",

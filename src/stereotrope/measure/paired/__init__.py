@@ -1,0 +1,1 @@
+"""Before and after: scores of the same query without and with a mitigation."""

@@ -1,0 +1,297 @@
+"""Paired comparison: how much any score of a query changes with a mitigation."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.contract import bounds_of, register
+from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars, with_q_values
+from stereotrope.measure.units import LIKE_THESE
+from stereotrope.stats import (
+    mean_interval,
+    paired_ratio,
+    paired_t,
+    rank_biserial,
+    signed_rank,
+    standardised_change,
+)
+from stereotrope.stats.arrays import Floats
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, plain_scores
+
+BY_QUERY = "paired_difference"
+MEAN_BY_QUERY, _RELATIVE, _EFFECT, _RANKS = "paired_mean", "paired_change", "paired_effect", "paired_ranks"
+"""Names of the rows beside it: means of both sides, share of the original, d_z, and rank-biserial r."""
+_FEWEST = 6
+"""Pairs below which none of them is a sample of others, as for changes of divergences."""
+_NO_PAIR = "no query has a score on both sides"
+_NO_ORIGINAL = "the mean of the original is not told from 0"
+_ALL_ALIKE = "all queries change alike"
+_NO_CHANGE = "no query changes"
+_UNEVEN = 0.2
+_MATCHED = ("contrast", "reference", "sides")
+_SCOPES = ("measure", "definition", "attribute", "category", "annotator")
+_SOURCE = "SSI, Table 5; Student 1908"
+_SOURCES = {
+    BY_QUERY: _SOURCE,
+    MEAN_BY_QUERY: "SSI, Table 5",
+    _RELATIVE: "SSI, Table 5; Fieller 1954",
+    _EFFECT: "Cohen 1988; Cumming and Finch 2001",
+    _RANKS: "Wilcoxon 1945; Kerby 2014",
+}
+
+
+@register(
+    suite="ssi",
+    bounds=(None, None),
+    direction="below 0: the score falls; read stereotypes, variety and fidelity together",
+    source="SSI, Table 5; Student 1908; Wilcoxon 1945; Fieller 1954; Cumming and Finch 2001; Kerby 2014",
+    needs="estimates",
+    also=(MEAN_BY_QUERY, _RELATIVE, _EFFECT, _RANKS),
+    own_bounds={_RANKS: (-1.0, 1.0)},
+    due=lambda given, setting, calls: setting.varies(given.get("over", "mitigation")),
+)
+def paired_difference(
+    estimates: Any,
+    over: str = "mitigation",
+    *,
+    original: str = "none",
+    within: Sequence[str] | None = None,
+    each: Sequence[str] = ("generator",),
+    query: str | None = None,
+    score: Literal["value", "excess"] = "excess",
+    level: float = 0.95,
+) -> pl.DataFrame:
+    r"""How much a score of a query changes with a mitigation, every query compared with itself.
+
+    Formula
+    -------
+    Of pairs :math:`(x_i, y_i)` without and with the mitigation: :math:`\bar d = \bar y - \bar x` with
+    :math:`\bar d ± t_{n-1} s_d/\sqrt n`; beside it :math:`\bar y/\bar x - 1`, :math:`d_z = \bar d/s_d` and
+    :math:`r = (W_+ - W_-)/(W_+ + W_-)` of the signed ranks.
+
+    Parameters
+    ----------
+    estimates
+        Estimates of one score by query, with ``over`` as a factor. Where any are of all attributes together,
+        these alone are read.
+    over, original
+        The factor that is changed, and its level that each other one is compared with.
+    within
+        Factors whose combinations are the pairs; every factor when None. Those in ``each`` tell pairs apart
+        only where their rows do: of one query the scores of several models are averaged, since they are not
+        independent. Whatever is in neither, such as groups, is matched and averaged inside a pair.
+    each
+        Factors whose levels, and combinations of levels, get rows of their own beside those over all.
+    query
+        Factor that names the query, where estimates hold rows over several: those without it are left out.
+    score, level
+        ``excess`` over the noise floor where the score has one, or ``value``; nominal coverage.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``paired_difference`` with Student's interval and the paired t-test's p; ``paired_change``, the same
+        as a share of the original mean with Fieller's interval, where 0 is the least value of the score;
+        ``paired_effect``, :math:`d_z` with the interval of the noncentral t; ``paired_ranks``, the
+        rank-biserial correlation with Wilcoxon's p; and ``paired_mean`` of the mitigation and of the original
+        over the same pairs. ``definition`` is the score that is compared, ``contrast`` is ``over``,
+        ``reference`` the level compared with, ``n`` the number of pairs. ``q_value`` is Benjamini–Hochberg
+        over the rows of one name and score.
+
+    Undefined
+    ---------
+    ``no query has a score on both sides``; ``all queries change alike`` (:math:`d_z`); ``no query changes``
+    (``paired_ranks``); ``the mean of the original is not told from 0`` (``paired_change``). A score that one
+    side lacks is left out on both and counted. With fewer than six pairs (``few_pairs``) there is neither
+    interval nor test, and with equal changes none by Student's t (``no_variation``).
+
+    Notes
+    -----
+    The queries are the sample: interval and p hold for queries like these, and not for other pictures of
+    the same ones. Scores of few pictures that have no floor and grow or fall with their number (VAC, a Vendi
+    score) compare only where both sides have as many: ``uneven_n`` flags what differs by more than a fifth.
+    A difference says nothing of what was paid for it: see the other two axes.
+
+    References
+    ----------
+    Barve et al. (2026), Social stereotypes in AI text-to-image generation, Table 5; Student (1908),
+    Biometrika 6; Wilcoxon (1945), Biometrics Bulletin 1; Fieller (1954), JRSS B 16; Cumming and Finch (2001),
+    Educational and Psychological Measurement 61; Kerby (2014), Comprehensive Psychology 3.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> estimates = pl.DataFrame({
+    ...     "measure": "share", "definition": "share", "attribute": "happy", "generator": "m",
+    ...     "query": list("abcdef") * 2, "mitigation": ["none"] * 6 + ["ethical"] * 6,
+    ...     "value": [0.4, 0.3, 0.5, 0.2, 0.4, 0.6, 0.2, 0.2, 0.3, 0.2, 0.1, 0.4],
+    ... })
+    >>> found = paired_difference(estimates).filter(generator="m", mitigation="ethical")
+    >>> found.select("measure", pl.col("value").round(3), pl.col("p_value").round(3)).rows()[:2]
+    [('paired_difference', -0.167, 0.011), ('paired_change', -0.417, None)]
+    """
+    if over in ESTIMATE_COLUMNS:
+        raise UsageError(
+            f"{BY_QUERY}: {over!r} is a column of every estimate; name a factor such as 'mitigation'"
+        )
+    if score not in ("value", "excess"):
+        raise UsageError(f"{BY_QUERY}: score must be 'value' or 'excess', found {score!r}")
+    own = factor_names(each, measure=BY_QUERY, taken=(over,), what="each")
+    held = None if within is None else factor_names(within, measure=BY_QUERY, taken=(over,))
+    table = _scores(estimates, over, (*own, *(held or ()), *([query] if query else [])), score)
+    if query is not None:
+        table = table.drop_nulls(query)
+    levels = table[over].unique().sort().to_list()
+    if original not in levels:
+        found = ", ".join(map(repr, levels)) or "no level"
+        raise UsageError(
+            f"{BY_QUERY}: no row has {over} = {original!r}; found {found}; name the original with original="
+        )
+    factors = [c for c in table.columns if c not in ESTIMATE_COLUMNS and c != over and c[:1] != "_"]
+    pairing = tuple(name for name in (factors if held is None else held) if name not in (*own, "annotator"))
+    plan = _Plan(over, original, pairing, own, level)
+    scopes = [name for name in _SCOPES if name in table.columns]
+    rows: list[dict[str, Any]] = []
+    for key, part in table.group_by(scopes, maintain_order=True):
+        rows += plan.rows(part, dict(zip(scopes, key, strict=True)), [*factors, *_MATCHED])
+    columns = [name for name in ("annotator", *own) if name in table.columns]
+    return with_q_values(estimate_frame(rows, factors=(*columns, over)), "measure", "definition")
+
+
+def _scores(estimates: Any, over: str, needs: Sequence[str], score: str) -> pl.DataFrame:
+    """The rows that are compared, with ``_score``."""
+    frame = to_polars(estimates, what="estimates", needs=("measure", "definition", "value", over, *needs))
+    frame = plain_scores(frame).drop_nulls(over)
+    require_one_definition(frame)
+    whole = pl.col("attribute").eq_missing(ALL_ATTRIBUTES)
+    if "attribute" in frame.columns and frame.select(whole.any()).item():
+        frame = frame.filter(whole)
+    types = {
+        **dict.fromkeys((*_MATCHED, "attribute", "category"), pl.String),
+        "n": pl.Int64,
+        "excess": pl.Float64,
+    }
+    frame = frame.with_columns(
+        pl.lit(None, kind).alias(name) for name, kind in types.items() if name not in frame.columns
+    )
+    read = pl.coalesce("excess", "value") if score == "excess" else pl.col("value")
+    return frame.with_columns(_score=read.cast(pl.Float64).fill_nan(None))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is paired with what, and which rows that gives."""
+
+    over: str
+    original: str
+    pairing: tuple[str, ...]
+    each: tuple[str, ...]
+    level: float
+
+    def rows(
+        self, part: pl.DataFrame, scope: Mapping[str, Any], keys: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """Rows of one score: each level beside the original, over all and for each part."""
+        table = part.select(*keys, self.over, "_score", "n")
+        if table.select(*keys, self.over).is_duplicated().any():
+            raise TableError(
+                f"estimates: several scores of one combination and {self.over}; keep one row each, or name "
+                "the factor that tells queries apart with query="
+            )
+        sides = {level: rows.drop(self.over) for (level,), rows in table.group_by(self.over)}
+        before = sides.pop(self.original).rename({"_score": "_old", "n": "_n_old"})
+        for new in sorted(sides):
+            both = sides[new].join(before, on=list(keys), how="full", coalesce=True, nulls_equal=True)
+            both = both.sort(keys)
+            for size in range(len(self.each) + 1):
+                for chosen in combinations(self.each, size):
+                    cells = both.drop_nulls(chosen) if chosen else both
+                    for at, cell in cells.group_by(chosen, maintain_order=True) if chosen else [((), both)]:
+                        yield from self._compared(cell, new, scope, dict(zip(chosen, at, strict=True)))
+
+    def _compared(
+        self, cell: pl.DataFrame, new: str, scope: Mapping[str, Any], at: Mapping[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        known = cell.drop_nulls(["_score", "_old"])
+        # Of one query the scores of several models, and of groups, are one observation.
+        means = known.group_by(self.pairing, maintain_order=True) if self.pairing else None
+        table = known if means is None else means.agg(pl.mean("_score", "_old"))
+        old, own = table["_old"].to_numpy(), table["_score"].to_numpy()
+        few = len(own) < _FEWEST
+        sizes = known.select("_n_old", "n").drop_nulls().sum().row(0) if known.height else (0, 0)
+        uneven = abs((sizes[0] or 0) - (sizes[1] or 0)) > _UNEVEN * max(sizes[0] or 0, sizes[1] or 0)
+        shared = {
+            "definition": scope["measure"],
+            **{name: scope.get(name) for name in ("attribute", "category")},
+            **({"annotator": scope["annotator"]} if "annotator" in scope else {}),
+            **at,
+            self.over: new,
+            "contrast": self.over,
+            "reference": self.original,
+            "level": self.level,
+            "n": len(own),
+            "excluded": {
+                "without a score of the original": cell["_old"].null_count(),
+                "without a score": cell.drop_nulls("_old")["_score"].null_count(),
+            },
+        }
+        flags = {"few_pairs": few, "uneven_n": bool(uneven)}
+        what = f"{len(own)} pairs ({', '.join(self.pairing) or 'each score'})"
+        numbers = _numbers(old, own, few, self.level)
+        if bounds_of(scope["measure"], scope["definition"])[0] != 0.0:
+            del numbers[_RELATIVE]
+        for name, one in numbers.items():
+            how = f"{what}; {one.pop('method')}" if "method" in one else what
+            row = {**shared, "measure": name, "method": how, "source": _SOURCES[name], "flags": flags, **one}
+            if not {"low", "p_value"}.isdisjoint(one):
+                row["holds_for"] = LIKE_THESE
+            if name == BY_QUERY and not few and "p_value" not in one and len(own):
+                row["flags"] = {**flags, "no_variation": True}
+            yield row
+            if name == MEAN_BY_QUERY:
+                before = {"value": float(old.mean())} if len(old) else {}
+                yield {**row, self.over: self.original, "reference": new, **before}
+
+
+def _numbers(old: Floats, new: Floats, few: bool, level: float) -> dict[str, dict[str, Any]]:
+    """Names of rows → their own numbers."""
+    if not len(new):
+        return {name: {"undefined": _NO_PAIR} for name in _SOURCES}
+    mean, low, high = mean_interval(new - old, level=level)
+    p, (size, *ends), ranks = (
+        paired_t(old, new),
+        standardised_change(old, new, level=level),
+        rank_biserial(old, new),
+    )
+    by_t = {"low": low, "high": high, "p_value": p, "method": "interval and p: Student's t"}
+    by_size = {"low": ends[0], "high": ends[1], "method": "interval: noncentral t"}
+    by_ranks = {"p_value": signed_rank(old, new), "method": "p: Wilcoxon, exact up to 200 pairs"}
+    return {
+        BY_QUERY: {"value": mean, **({} if few or p != p else by_t)},
+        _RELATIVE: _relative(old, new, few, level),
+        _EFFECT: {"undefined": _ALL_ALIKE} if size != size else {"value": size, **({} if few else by_size)},
+        _RANKS: {"undefined": _NO_CHANGE}
+        if ranks != ranks
+        else {"value": ranks, **({} if few else by_ranks)},
+        MEAN_BY_QUERY: {"value": float(new.mean())},
+    }
+
+
+def _relative(old: Floats, new: Floats, few: bool, level: float) -> dict[str, Any]:
+    """The difference as a share of the original mean."""
+    change, low, high = paired_ratio(old, new, level=level)
+    if change != change or (not few and np.ptp(old) > 0 and not _told_from_zero(old, level)):
+        return {"undefined": _NO_ORIGINAL}
+    ends = {"low": low, "high": high, "method": "interval: Fieller's, over pairs"}
+    return {"value": change, **(ends if low == low and not few else {})}
+
+
+def _told_from_zero(old: Floats, level: float) -> bool:
+    low = mean_interval(old, level=level)[1]
+    return bool(low > 0)
