@@ -9,7 +9,9 @@ demo: $(VENV)/installed
 	@$(BIN)/stereotrope demo -o runs/demo
 	@echo "Open the report in a browser: $(CURDIR)/runs/demo/report/index.html"
 
-test: $(VENV)/test-installed lint unit
+# Side by side: mypy keeps one processor busy while the first tests are collected.
+test: $(VENV)/test-installed
+	@$(MAKE) --no-print-directory --jobs=2 lint unit
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

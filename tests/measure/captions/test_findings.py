@@ -388,7 +388,7 @@ def test_chance_alone_makes_few_findings() -> None:
         ppe=["mask"],
     )
     seen = Counter[str]()
-    runs = 100
+    runs = 60
     for _ in range(runs):
         rows = []
         for model in "ab":
