@@ -292,5 +292,5 @@ def test_levels_and_factors_that_are_not_there_are_named(tmp_path):
         UsageError, match=r"where: no factor 'topic' is there before this file; .*genre; name t"
     ):
         chosen(prompts, tmp_path, SUB, where={"topic": "yes"})
-    with pytest.raises(UsageError, match=r"where: genre: must be a text; put it in quotes"):
+    with pytest.raises(UsageError, match=r"where.genre must be a text, found .*put it in quotes"):
         chosen(prompts, tmp_path, SUB, where={"genre": True})

@@ -33,15 +33,19 @@ def histograms(
     middle: float,
     ticks: Sequence[float],
     unit: str,
+    smooth: float | None = None,
 ) -> dict[str, Any]:
     """A histogram a line, all on one axis, with a mark where its mean is and a text at each end of it.
 
+    With ``smooth`` a violin a line instead: a tick each value under the half of one.
+
     rows: Of ``line``, the place of a line: bins with ``start, end, height`` (in [0, 1]), ``side`` (low,
         middle or high, which has its colour) and ``tip``; a mean with ``mean, low, high, tip``; and ``left,
-        right``, on a narrow page ``short_left, short_right``.
+        right``, on a narrow page ``short_left, short_right``. Of a violin values with ``at, tip``.
     lines: Names of the lines.
     domain, ticks, unit: Ends, lines and title of the axis.
-    middle: Where its heavier line is.
+    middle: Where its heavier line is; the two sides of a violin have colours of their own.
+    smooth: Standard deviation of the normal kernel of a violin, the same for all.
     """
     names = [chart_text(name, 40) for name in lines]
     x = {
@@ -72,11 +76,58 @@ def histograms(
             "labelOverlap": False,
         },
     }
-    return {**chart_frame(chart_texts(rows, 300), _ROW * len(names)), "layer": _layers(x, y)}
+    return {
+        **chart_frame(chart_texts(rows, 300), _ROW * len(names)),
+        "layer": [
+            *(_bars(x, y) if smooth is None else _violins(x, y, domain, middle, smooth)),
+            *_layers(x, y),
+        ],
+    }
 
 
-def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Bars, foot, mean with its interval, and the texts at both ends."""
+def _violins(
+    x: Mapping[str, Any], y: Mapping[str, Any], domain: tuple[float, float], middle: float, smooth: float
+) -> list[dict[str, Any]]:
+    """The smoothed curve of each line, the highest one filling its line, and a tick each value."""
+    steps = {"extent": list(domain), "steps": 200, "bandwidth": smooth, "as": ["start", "density"]}
+    curve: list[dict[str, Any]] = [
+        {"filter": "isValid(datum.at)"},
+        {"density": "at", "groupby": ["line"], **steps},
+        {"joinaggregate": [{"op": "max", "field": "density", "as": "most"}]},
+        {"calculate": f"datum.line + {_FOOT} - {_FOOT - _TOP} * datum.density / datum.most", "as": "top"},
+        {"calculate": f"datum.line + {_FOOT}", "as": "foot"},
+    ]
+    area = {
+        "x": {"field": "start", **x},
+        "y": {"field": "top", **y},
+        "y2": {"field": "foot"},
+        "detail": {"field": "line"},
+    }
+    halves = [
+        {
+            "transform": [*curve, {"filter": f"datum.start {side} {middle!r}"}],
+            "mark": {"type": "area", "color": _SIDES[which], "opacity": 0.75, "aria": False},
+            "encoding": area,
+        }
+        for which, side in (("low", "<="), ("high", ">="))
+    ]
+    ticks = layer(
+        {
+            "type": "tick",
+            "orient": "vertical",
+            "size": 9,
+            "thickness": 1.25,
+            "color": "var(--ink)",
+            "opacity": 0.6,
+        },
+        {"x": {"field": "at", **x}, "y": {"field": "place", **y}, **TIP},
+        "isValid(datum.at)",
+        place=f"datum.line + {_FOOT} - 0.07",
+    )
+    return [*halves, ticks]
+
+
+def _bars(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
     along = {"x": {"field": "start", **x}, "x2": {"field": "end"}, "y": {"field": "top", **y}}
     colour = {"domain": list(_SIDES), "range": list(_SIDES.values())}
     bars = layer(
@@ -91,6 +142,11 @@ def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
         top=f"datum.line + {_FOOT} - {_FOOT - _TOP} * datum.height",
         foot=f"datum.line + {_FOOT}",
     )
+    return [bars]
+
+
+def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Foot, mean with its interval, and the texts at both ends."""
     foot = layer(
         {"type": "rule", "stroke": "var(--quiet)", "strokeWidth": 0.75, "aria": False},
         {"y": {"field": "foot", **y}},
@@ -110,7 +166,7 @@ def _layers(x: Mapping[str, Any], y: Mapping[str, Any]) -> list[dict[str, Any]]:
         "isValid(datum.mean)",
         foot=f"datum.line + {_FOOT}",
     )
-    return [bars, foot, interval, mean, _text("left", y), _text("right", y)]
+    return [foot, interval, mean, _text("left", y), _text("right", y)]
 
 
 def _text(side: str, y: Mapping[str, Any]) -> dict[str, Any]:

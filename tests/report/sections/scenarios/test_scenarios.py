@@ -513,3 +513,30 @@ def test_the_section_makes_no_promise(page: str) -> None:
     told = section(page).lower()
     assert "perceived presentation as an annotator labelled it, never identity" in told
     assert not re.search(r"\b(fair|unbiased|debiased|compliant)\b", told)
+
+
+def differences(run: FakeRun) -> Any:
+    (ratios,) = Ratios.of(Material(run))
+    line = next(one for one in further_lines(ratios) if one.title.startswith("Beside the reference"))
+    return line.figures[-1]
+
+
+def test_differences_of_few_scenarios_are_violins_with_a_tick_each(run: FakeRun) -> None:
+    figure = differences(run)
+    stored = run.estimates.filter(measure="amplification", prompt_group="activities")
+    rows = figure.panels[0].spec["data"]["values"]
+    ticks = [row for row in rows if "at" in row]
+    assert sorted(row["at"] for row in ticks) == sorted(stored["value"])
+    assert any(row["tip"].startswith("model-a, scenario 3 (activities): ") for row in ticks)
+    curves = [step for one in figure.panels[0].spec["layer"] for step in one.get("transform", ())]
+    assert [step["groupby"] for step in curves if "density" in step] == [["line"], ["line"]]
+    assert "standard deviation 0.02 that is the same for every model" in figure.reads
+
+
+def test_differences_of_many_scenarios_are_histograms(tmp_path: Path) -> None:
+    many = [f"s{i}" for i in range(100)]
+    figure = differences(make_scenarios(tmp_path, scenarios=many))
+    rows = figure.panels[0].spec["data"]["values"]
+    assert not [row for row in rows if "at" in row]
+    assert len([row for row in rows if "height" in row]) <= 3 * 20
+    assert "One histogram a model, in 20 bins" in figure.reads

@@ -1,6 +1,6 @@
 """Ratios beside a reference: which majorities grow, and how far each scenario lies from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -25,6 +25,10 @@ from stereotrope.report.series import Estimate
 _GROWN, _SHRUNK = "amplified", "reduced"
 _COLOURS = {_GROWN: "var(--group-4)", _SHRUNK: "var(--group-3)"}
 _BINS = 20
+_MOST_TICKS = 500
+"""Scenarios of all models that are drawn one by one; of more a histogram says as much."""
+_SMOOTH = 0.08
+"""Of a violin, in parts of the half of its axis."""
 
 
 def beside_line(ratios: Ratios) -> ScenarioLine | None:
@@ -100,20 +104,19 @@ def _pieces(ratios: Ratios, row: Estimate) -> list[dict[str, Any]]:
 
 
 def _differences(ratios: Ratios, single: pl.DataFrame, means: pl.DataFrame) -> Figure:
-    """How far each scenario lies from its reference, as histograms; the mean as it is stored."""
+    """How far each scenario lies from its reference: violins, or histograms; the mean as it is stored."""
     panels, material = [], ratios.material
     rows = single.filter(pl.col("value").is_not_null())
     mean_of = {(ratios.line_of(r), ratios.group_of(r)): r for r in means.iter_rows(named=True)}
     end = _widest(rows["value"])
+    each = rows.height <= _MOST_TICKS
+    smooth = end * _SMOOTH if each else None
     for group, of in ratios.by_place(rows) if rows.height else ():
-        by_model: dict[str, list[float]] = {}
+        by_model: dict[str, list[Estimate]] = {}
         for row in of:
-            by_model.setdefault(ratios.line_of(row), []).append(row["value"])
-        binned = {m: Binned.of(pl.Series(v), -end, end, _BINS) for m, v in by_model.items()}
-        most = max(b.highest for b in binned.values())
-        values: list[dict[str, Any]] = []
-        for line, (model, bins) in enumerate(binned.items()):
-            values += bins.rows(line, model, most, (-end, end))
+            by_model.setdefault(ratios.line_of(row), []).append(row)
+        values = _ticks(ratios, by_model) if each else _bins(by_model, end)
+        for line, model in enumerate(by_model):
             mean = mean_of.get((model, group))
             if mean is not None and mean["value"] is not None:
                 said = estimate_text(material, mean, places=2)
@@ -121,19 +124,53 @@ def _differences(ratios: Ratios, single: pl.DataFrame, means: pl.DataFrame) -> F
                     {"line": line, "mean": mean["value"], "tip": f"{model}: mean {said}, n = {mean['n']}"}
                 )
                 values.append({"line": line, "right": f"{said}, n = {mean['n']}", "short_right": said})
-        unit = material.explain("amplification").unit
-        ticks = (-end, -end / 2, 0.0, end / 2, end)
-        spec = histograms(values, lines=[*binned], domain=(-end, end), middle=0.0, ticks=ticks, unit=unit)
-        told = [row for row in values if "mean" in row]
-        panels.append(
-            Panel(group, spec, panel_words("Histogram of the differences", group, told), 2 * len(binned))
+        spec = histograms(
+            values,
+            lines=[*by_model],
+            domain=(-end, end),
+            middle=0.0,
+            ticks=(-end, -end / 2, 0.0, end / 2, end),
+            unit=material.explain("amplification").unit,
+            smooth=smooth,
         )
-    reads = (
-        f"One histogram a model, in {_BINS} bins; ▲ the mean, with its interval at the right. "
-        f"{material.explain('amplification').reads}"
+        told = [row for row in values if "mean" in row]
+        panels.append(Panel(group, spec, panel_words("The differences", group, told), 2 * len(by_model)))
+    drawn = (
+        f"A tick a scenario, and how densely they lie, smoothed by a normal curve of standard deviation "
+        f"{smooth:g} that is the same for every model"
+        if smooth
+        else f"One histogram a model, in {_BINS} bins"
     )
+    reads = f"{drawn}; ▲ the mean, with its interval at the right. {material.explain('amplification').reads}"
     frame = means if means.height else single
     return scenario_figure(ratios, frame, str(frame["measure"][0]), panels, reads=reads)
+
+
+def _ticks(ratios: Ratios, by_model: Mapping[str, Sequence[Estimate]]) -> list[dict[str, Any]]:
+    """A value a scenario of each model."""
+    return [
+        {
+            "line": line,
+            "at": row["value"],
+            "tip": f"{model}, {row[ratios.over]}: {estimate_text(ratios.material, row, places=2)}",
+        }
+        for line, (model, of) in enumerate(by_model.items())
+        for row in of
+    ]
+
+
+def _bins(by_model: Mapping[str, Sequence[Estimate]], end: float) -> list[dict[str, Any]]:
+    """The bars of each model's histogram."""
+    binned = {
+        model: Binned.of(pl.Series([row["value"] for row in of]), -end, end, _BINS)
+        for model, of in by_model.items()
+    }
+    most = max(one.highest for one in binned.values())
+    return [
+        row
+        for line, (model, bins) in enumerate(binned.items())
+        for row in bins.rows(line, model, most, (-end, end))
+    ]
 
 
 def _widest(values: pl.Series) -> float:
