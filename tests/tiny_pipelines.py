@@ -68,6 +68,7 @@ TINY: dict[str, Sizes] = {
         },
     },
     "sd1": {**_TEXTS, "vae": _VAE, "model": {**_UNET, "cross_attention_dim": 16}},
+    "sd2": {**_TEXTS, "vae": _VAE, "model": {**_UNET, "cross_attention_dim": 16}},
     "sdxl": {
         **_TEXTS,
         "vae": _VAE,
@@ -193,6 +194,24 @@ def sd1(sizes: Sizes) -> Any:
     )
 
 
+def sd2(sizes: Sizes) -> Any:
+    """A pipeline like Stable Diffusion 2's at 768 pixels: it predicts v, and has no safety checker."""
+    from diffusers import DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
+
+    clip = clip_tokenizer(sizes["clip"]["max_position_embeddings"])
+    predicts = {"prediction_type": "v_prediction", "beta_schedule": "scaled_linear"}
+    return StableDiffusionPipeline(
+        unet=UNet2DConditionModel(**sizes["model"]),
+        scheduler=_scheduler(DDIMScheduler, clip_sample=False, **predicts),
+        vae=_vae(sizes["vae"]),
+        text_encoder=_clip(clip, sizes["clip"], projected=False),
+        tokenizer=clip,
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
 def sdxl(sizes: Sizes) -> Any:
     """A pipeline like Stable Diffusion XL's."""
     from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
@@ -210,7 +229,7 @@ def sdxl(sizes: Sizes) -> Any:
     )
 
 
-KINDS = {"sd3": sd3, "flux": flux, "sd1": sd1, "sdxl": sdxl}
+KINDS = {"sd3": sd3, "flux": flux, "sd1": sd1, "sd2": sd2, "sdxl": sdxl}
 
 
 def build(kind: str, folder: Path, sizes: Sizes | None = None) -> Path:

@@ -7,6 +7,9 @@ from tests.run import kill
 
 import stereotrope as st
 from stereotrope.audit import Audit
+from stereotrope.audit.outstanding import outstanding
+from stereotrope.cli.planning import print_plan
+from stereotrope.commands import Settings
 from stereotrope.errors import AuditFileError, IncompleteError, Interrupted
 from stereotrope.generate import DiffusersGenerator
 from stereotrope.probe import spi_curves
@@ -97,6 +100,22 @@ def test_a_probe_that_is_added_reads_the_pictures_that_are_there(tmp_path, pipel
     other = audit(pipelines("flux"), PROBED.replace("a woman", "a cup")).run(tmp_path / "run")
     assert other.table("probes").height == probes.height
     assert not other.table("probes").equals(probes)
+
+
+def test_a_plan_counts_what_is_read_and_what_a_picture_takes(tmp_path, pipelines, capsys):
+    def told():
+        work = outstanding(audit(pipelines("sd3")).plan(), tmp_path / "run")
+        return next(one for one in work if one.verb == "probe")
+
+    first = told()
+    assert (first.name, first.total, first.done, first.expected) == ("tiny", 4, 0, None)
+    assert first.note == "2 predictions a step beside its own, 4 in 2 steps and 1 decoded preview"
+    print_plan(audit(pipelines("sd3")).plan(), tmp_path / "run", Settings())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "probe: tiny takes 2 predictions a step beside its own" in said
+    assert "1 decoded preview for each of 4 pictures." in said
+    audit(pipelines("sd3")).run(tmp_path / "run")
+    assert (told().total, told().done) == (4, 4)
 
 
 def test_two_models_in_one_run_are_loaded_and_read_apart(tmp_path, pipelines):

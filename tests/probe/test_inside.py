@@ -11,12 +11,13 @@ from stereotrope.errors import ModelMisconfigured
 from stereotrope.inputs.candidates import SentencePair
 from stereotrope.probe import Probe
 
-KINDS = ["sd3", "flux", "sd1", "sdxl"]
+KINDS = ["sd3", "flux", "sd1", "sd2", "sdxl"]
+QUANTITY = {"sd3": "velocity", "flux": "velocity", "sd1": "noise", "sd2": "v", "sdxl": "noise"}
 HAT = SentencePair(("a man with a moustache",), ("a woman",))
 CUP = SentencePair(("a red cup",), ("a table",))
 TEXTS, SEEDS = ["a photo of a doctor", "a red cup"], [3, 4]
 STEPS = 3
-GUIDED = {"sd3", "sd1", "sdxl"}
+GUIDED = {"sd3", "sd1", "sd2", "sdxl"}
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +106,7 @@ def test_spi_is_the_cosine_of_the_tensors_that_were_recorded(made, kind):
                     expected, ratio = cosine(of[name], shift)
                     assert reading.value == pytest.approx(expected, abs=1e-6)
                     assert reading.ratio == pytest.approx(ratio, rel=1e-6)
-    assert {r.quantity for _, readings in found for r in readings} == {
-        "velocity" if kind in ("sd3", "flux") else "noise"
-    }
+    assert {r.quantity for _, readings in found for r in readings} == {QUANTITY[kind]}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,7 +128,8 @@ def test_the_shift_is_that_of_the_pipelines_own_predictions_for_both_sentences(m
 
 
 @pytest.mark.parametrize(("kind", "settings", "times"), [
-    ("sd3", {}, 1 + 2), ("sd1", {}, 1 + 2), ("flux", {}, 1 + 2 * 2), ("sd3", {"guidance": 1.0}, 1 + 2 * 2),
+    ("sd3", {}, 1 + 2), ("sd1", {}, 1 + 2), ("sd2", {}, 1 + 2), ("sdxl", {}, 1 + 2),
+    ("flux", {}, 1 + 2 * 2), ("sd3", {"guidance": 1.0}, 1 + 2 * 2),
 ])  # fmt: skip
 def test_the_cost_is_2m_conditional_predictions_a_step(made, kind, settings, times):
     pipeline, inside = made(kind, **settings)
@@ -139,6 +139,53 @@ def test_the_cost_is_2m_conditional_predictions_a_step(made, kind, settings, tim
             draw(TEXTS, [None, None], SEEDS)
         costs.append(sum(map(len, listener.outputs)))
     assert costs[1] == times * costs[0]
+
+
+@pytest.mark.parametrize("kind", ["flux", "sdxl"])
+def test_of_several_sentences_on_a_side_the_mean_of_what_is_predicted_counts(made, kind):
+    sides = ("a man with a moustache", "a man", "a red cup"), ("a woman", "a table")
+    pipeline, inside = made(kind, {"hat": SentencePair(*sides)}, guidance=1.0 if kind in GUIDED else 3.5)
+    first = {}
+    for text in ("a photo of a doctor", *sides[0], *sides[1]):
+        with Listener(pipeline.pipe) as listener:
+            pipeline.draw([text], [None], [11])
+        first[text] = listener.outputs[0][0]
+    plus, minus = (sum(first[text] for text in side) / len(side) for side in sides)
+    expected, ratio = cosine(first["a photo of a doctor"], plus - minus)
+    with Listener(pipeline.pipe) as listener:
+        ((_, readings),) = inside.draw(["a photo of a doctor"], [None], [11])
+    reading = next(r for r in readings if r.step == 0)
+    assert reading.value == pytest.approx(expected, abs=2e-4)
+    assert reading.ratio == pytest.approx(ratio, rel=2e-3)
+    assert sum(map(len, listener.outputs)) == STEPS * (1 + 5)
+
+
+@pytest.mark.parametrize("kind", ["sd3", "sd2"])
+def test_in_half_precision_pictures_stay_and_spi_is_that_of_the_recorded_tensors(made, kind):
+    """What is predicted is in bfloat16; cosines are made in double precision."""
+    import torch
+
+    pipeline, inside = made(kind, {"hat": HAT}, precision="bfloat16", previews=[0])
+    assert pipeline.dtype == torch.bfloat16
+    heard, plain = [], inside._read
+
+    def read(record, guided, timestep, sample):
+        own = record.calls[0].output
+        with Listener(pipeline.pipe) as listener:
+            plain(record, guided, timestep, sample)
+        heard.append((own, listener.outputs[0]))
+
+    inside._read = read
+    drawn = pipeline.draw(TEXTS, [None, None], SEEDS)
+    found = inside.draw(TEXTS, [None, None], SEEDS)
+    assert same(drawn, found)
+    for at, (_, readings) in enumerate(found):
+        of = {r.step: r for r in readings if r.prediction == "conditional"}
+        for step, (own, both) in enumerate(heard):
+            assert own.dtype == both.dtype == torch.bfloat16
+            expected, _ = cosine(own[-2:][at].double(), both[at].double() - both[at + 2].double())
+            assert of[step].value == pytest.approx(expected, abs=1e-6)
+        assert sum(r.data is not None for r in readings) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,6 +15,7 @@ from stereotrope.audit.counting import COUNT
 from stereotrope.audit.looking import settle
 from stereotrope.audit.ordering import ordered
 from stereotrope.audit.plan import Plan
+from stereotrope.audit.probing import PROBE, probed_items
 from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing
 from stereotrope.clients import Expectation
@@ -29,6 +30,7 @@ class Work:
     verb, name: What is done, and with which generator or annotator.
     total, done: Items asked for, and those that the run folder holds.
     expected: Calls, tokens, dollars and seconds that the rest may take; None where no model server is asked.
+    note: What an item takes, where that is worth a line.
     """
 
     verb: str
@@ -36,6 +38,7 @@ class Work:
     total: int
     done: int
     expected: Expectation | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
         looks = [
             Work(one.stage, one.name, n.total, n.done, one.expect(n.total - n.done)) for one, n in looking
         ]
-        return [*_drawing(plan, ledger), *looks]
+        return [*_drawing(plan, ledger), *_probing(plan, ledger), *looks]
 
 
 def reserve_in(plan: Plan, folder: Path | str) -> Reserve:
@@ -129,6 +132,14 @@ def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
         expected = generator.expect(left)
         work.append(Work(GENERATE, generator.name, requests.height, requests.height - left.height, expected))
     return work
+
+
+def _probing(plan: Plan, ledger: Ledger | None) -> Iterator[Work]:
+    """What is read inside generators while they draw."""
+    kept = {} if ledger is None else ledger.get_all(PROBE)
+    for one, items in probed_items(plan):
+        done = sum(key in kept for key, _ in items)
+        yield Work(PROBE, one.name, len(items), done, note=one.probe_takes)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Reading inside generators while they draw: each picture once, in the ledger as it lands."""
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,14 +24,18 @@ def probe_images(
     What fails leaves the pictures to those that draw.
     """
     tasks = []
-    for generator in plan.generators:
-        if (fingerprint := generator.probe_fingerprint) is None:
-            continue
-        chosen = image_requests(generator.probed(plan.drawn_by(generator.name)))
-        items = [(f"{fingerprint}-{request.image_id}", request) for request in chosen]
-        commit = partial(_keep, into, fingerprint)
+    for generator, items in probed_items(plan):
+        commit = partial(_keep, into, str(generator.probe_fingerprint))
         tasks.append(task_of(generator, PROBE, items, make=partial(_Prober, generator), commit=commit))
     return carry_out(tasks, into.ledger, watcher, stop)
+
+
+def probed_items(plan: Plan) -> Iterator[tuple[Generator, list[tuple[str, ImageRequest]]]]:
+    """Each generator that is read inside, with the requests of which it is and their keys in the ledger."""
+    for generator in plan.generators:
+        if (fingerprint := generator.probe_fingerprint) is not None:
+            chosen = image_requests(generator.probed(plan.drawn_by(generator.name)))
+            yield generator, [(f"{fingerprint}-{request.image_id}", request) for request in chosen]
 
 
 class _Prober:

@@ -49,6 +49,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     lines = (
         lost_work(plan, folder, work),
+        *_notes(work),
         *_regions(plan, work),
         _found(work),
         price_told(asking),
@@ -157,6 +158,14 @@ def price_told(asking: Asking) -> str:
         f"{begun}: {', '.join(unknown)} has no price here. Give it under `price:` in US dollars "
         "({image: 0.04}, or {input: 2.5, output: 10} a million tokens); a cap needs it."
     )
+
+
+def _notes(work: Sequence[Work]) -> list[str]:
+    return [
+        f"{row.verb}: {row.name} takes {row.note} for each of {count(row.total - row.done, 'picture')}."
+        for row in work
+        if row.note and row.total > row.done
+    ]
 
 
 def _found(work: Sequence[Work]) -> str:

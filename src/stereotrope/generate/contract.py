@@ -131,6 +131,7 @@ class Generator(ABC):
     note: What a plan and a report should say of it; None where there is nothing.
     notes: After :meth:`requests`: what was left out and why, one sentence each.
     probe_fingerprint: Of all that decides what is read inside it while it draws; None where nothing is.
+    probe_takes: What reading one picture inside takes, in words.
     trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
     remedy: What to write in its entry where many of its pictures cannot be used; None where nothing helps.
     """
@@ -146,6 +147,7 @@ class Generator(ABC):
     libraries: Sequence[str] = ()
     note: str | None = None
     probe_fingerprint: str | None = None
+    probe_takes: str = ""
     notes: Sequence[str] = ()
     trouble: str | None = None
     remedy: str | None = None

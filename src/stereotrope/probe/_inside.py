@@ -32,15 +32,32 @@ _QUANTITIES = {"epsilon": "noise", "v_prediction": "v", "flow_prediction": "velo
 
 
 class _Texts(NamedTuple):
-    """What the text encoders of a pipeline make of texts; ``pooled`` where the model takes it."""
+    """What the text encoders of a pipeline make of the sentences of both sides, the positive ones first.
+
+    ``pooled`` where the model takes it.
+    """
 
     tokens: torch.Tensor
     pooled: torch.Tensor | None
+    n_positive: int
+
+    def part(self, chosen: slice) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Tokens and pooled vectors of some sentences."""
+        return self.tokens[chosen], None if self.pooled is None else self.pooled[chosen]
 
     @property
     def alike(self) -> bool:
-        """Whether both sentences are one to the model, but for rounding, of which SPI would be made."""
-        return all(_close(part) for part in self if part is not None)
+        """Whether both sides are one to the model, but for rounding, of which SPI would be made."""
+        positive, negative = range(self.n_positive), range(self.n_positive, len(self.tokens))
+        return all(
+            any(self._near(one, other) for other in others)
+            for own, others in ((positive, negative), (negative, positive))
+            for one in own
+        )
+
+    def _near(self, one: int, other: int) -> bool:
+        parts = (self.tokens, self.pooled)
+        return all(_close(part[one], part[other]) for part in parts if part is not None)
 
 
 class _Call(NamedTuple):
@@ -55,8 +72,9 @@ class Inside:
     """Draws as the pipeline draws, and reads what it predicts on the way.
 
     SPI of an attribute at a step is the cosine of the prediction with the difference of the predictions for
-    d⁺ and d⁻ at the same place: the velocity of flow models (SD3, FLUX), the predicted noise (or v) of
-    others. It is given for the conditional prediction and, where guidance makes another one, for that.
+    d⁺ and d⁻ at the same place, of several sentences on a side their mean: the velocity of flow models (SD3,
+    FLUX), the predicted noise (or v) of others. It is given for the conditional prediction and, where
+    guidance makes another one, for that.
 
     Raises ModelMisconfigured: The pipeline is of a kind that is not known here.
     """
@@ -76,10 +94,13 @@ class Inside:
             )
         self.quantity, self._flows = _QUANTITIES[predicts], flows
         self._packed = kind == "FluxTransformer2DModel"
-        self._texts = {name: self._encoded(sides) for name, sides in probe.sides.items()}
+        self._texts = {
+            name: self._encoded([*pair.positive, *pair.negative], len(pair.positive))
+            for name, pair in probe.pairs.items()
+        }
         self._alike = {name for name, texts in self._texts.items() if texts.alike}
 
-    def _encoded(self, texts: Sequence[str]) -> _Texts:
+    def _encoded(self, texts: Sequence[str], n_positive: int) -> _Texts:
         """Encode texts as the pipeline encodes prompts, with its own keywords where they are set."""
         pipe, call = self._pipeline.pipe, self._pipeline.settings.call
         takes = inspect.signature(pipe.encode_prompt).parameters
@@ -93,7 +114,7 @@ class Inside:
         with computing(f"{self._what}: cannot encode sentences"), torch.no_grad():
             found = pipe.encode_prompt(**given)
         pooled = found[1] if self._packed else found[2] if len(found) > 2 else None
-        return _Texts(found[0], pooled)
+        return _Texts(found[0], pooled, n_positive)
 
     def draw(
         self, texts: Sequence[str], negatives: Sequence[str | None], seeds: Sequence[int]
@@ -137,8 +158,9 @@ class Inside:
         told: dict[str, Any] = {"step": step, "timestep": float(timestep), "quantity": self.quantity}
         for attribute, texts in self._texts.items():
             with record.paused():
-                both = self._predicted(call, texts, n)
-            shifts = (both[:n].double() - both[n:].double()) * (attribute not in self._alike)
+                both = self._predicted(call, texts, n).double().unflatten(0, (-1, n))
+            shifts = both[: texts.n_positive].mean(0) - both[texts.n_positive :].mean(0)
+            shifts = shifts * (attribute not in self._alike)
             for at in range(n):
                 for name, prediction in predictions.items():
                     read = _cosine(prediction[at].double(), shifts[at])
@@ -151,24 +173,28 @@ class Inside:
         record.step += 1
 
     def _predicted(self, call: _Call, texts: _Texts, n: int) -> torch.Tensor:
-        """Predictions for d⁺ and d⁻ where the model is, n each, in one call."""
+        """Predictions for each sentence where the model is, n each: two sentences a call."""
+        starts = range(0, len(texts.tokens), 2)
+        return torch.cat([self._called(call, *texts.part(slice(at, at + 2)), n) for at in starts])
+
+    def _called(self, call: _Call, tokens: torch.Tensor, pooled: torch.Tensor | None, n: int) -> Any:
         rows = len(call.output)
 
-        def doubled(value: Any) -> Any:
+        def repeated(value: Any) -> Any:
             batched = isinstance(value, torch.Tensor) and value.ndim > 0 and len(value) == rows
-            return torch.cat([value[-n:]] * 2) if batched else value
+            return torch.cat([value[-n:]] * len(tokens)) if batched else value
 
         kept = ("img_ids", "txt_ids", "joint_attention_kwargs", "cross_attention_kwargs")
-        kwargs = {name: value if name in kept else doubled(value) for name, value in call.kwargs.items()}
-        kwargs["encoder_hidden_states"] = texts.tokens.repeat_interleave(n, 0)
-        if texts.pooled is not None:
-            pooled = texts.pooled.repeat_interleave(n, 0)
+        kwargs = {name: value if name in kept else repeated(value) for name, value in call.kwargs.items()}
+        kwargs["encoder_hidden_states"] = tokens.repeat_interleave(n, 0)
+        if pooled is not None:
+            pooled = pooled.repeat_interleave(n, 0)
             if "added_cond_kwargs" in kwargs:
-                ids = doubled(kwargs["added_cond_kwargs"]["time_ids"])
+                ids = repeated(kwargs["added_cond_kwargs"]["time_ids"])
                 kwargs["added_cond_kwargs"] = {"text_embeds": pooled, "time_ids": ids}
             else:
                 kwargs["pooled_projections"] = pooled
-        found = self._model(*map(doubled, call.args), **kwargs)
+        found = self._model(*map(repeated, call.args), **kwargs)
         return found[0] if isinstance(found, tuple) else found.sample
 
     def _expected(
@@ -241,10 +267,10 @@ class _Record:
             self._listens = True
 
 
-def _close(both: torch.Tensor) -> bool:
+def _close(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two vectors, or lists of them, are as far apart as rounding may put them."""
-    within = 4 * torch.finfo(both.dtype).eps * both[0].abs().max().double()
-    return bool((both[0].double() - both[1].double()).abs().max() <= within)
+    within = 4 * torch.finfo(one.dtype).eps * one.abs().max().double()
+    return bool((one.double() - other.double()).abs().max() <= within)
 
 
 def _cosine(prediction: torch.Tensor, shift: torch.Tensor) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What is read inside a pipeline while it draws; nothing heavy is imported here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,7 +39,8 @@ class ProbeReading:
 class Probe:
     """What to read while pictures are drawn.
 
-    pairs: Attribute → the sentences of both sides, of each the first (d⁺ and d⁻).
+    pairs: Attribute → the sentences of both sides (d⁺ and d⁻); of several on a side the mean of what is
+        predicted for them counts.
     previews: Steps, from 0, at which the picture is decoded that the model expects.
     images_per_prompt: Pictures of a prompt that are read inside, the first; all for None.
     """
@@ -49,14 +50,29 @@ class Probe:
     images_per_prompt: int | None = None
 
     @property
-    def sides(self) -> dict[str, tuple[str, str]]:
-        """Attribute → d⁺ and d⁻."""
-        return {name: (pair.positive[0], pair.negative[0]) for name, pair in self.pairs.items()}
+    def predictions(self) -> int:
+        """Further predictions at a step of a picture: one a sentence."""
+        return sum(len(pair.positive) + len(pair.negative) for pair in self.pairs.values())
 
     def fingerprint(self, generator: str) -> str:
         """Short hash of all that decides what is read in a picture of a generator of this fingerprint."""
-        said = {"generator": generator, "sides": self.sides, "previews": sorted(self.previews)}
+        sides = {name: [*map(_side, (pair.positive, pair.negative))] for name, pair in self.pairs.items()}
+        said = {"generator": generator, "sides": sides, "previews": sorted(self.previews)}
         return fingerprint_of("probe", _VERSION, said)
+
+    def takes(self, steps: int | None) -> str:
+        """Say what reading one picture takes, drawn in so many steps where that is known."""
+        told = []
+        if n := self.predictions:
+            whole = "" if steps is None else f", {n * steps:,} in {steps:,} steps"
+            told.append(f"{n:,} predictions a step beside its own{whole}")
+        if n := len(self.previews):
+            told.append(f"{n:,} decoded {'preview' if n == 1 else 'previews'}")
+        return " and ".join(told)
+
+
+def _side(sentences: Sequence[str]) -> str | Sequence[str]:
+    return sentences[0] if len(sentences) == 1 else sentences
 
 
 def _steps(value: Any) -> Any:

@@ -97,6 +97,11 @@ class DiffusersGenerator(Generator):
         """Of what is read inside."""
         return None if self.probe is None else self.probe.fingerprint(self.fingerprint)
 
+    @property
+    def probe_takes(self) -> str:  # type: ignore[override]
+        """Predictions and previews of a picture."""
+        return "" if self.probe is None else self.probe.takes(self.settings.steps)
+
     def require(self) -> None:
         """Refuse what cannot work; loads nothing.
 
