@@ -12,9 +12,8 @@ from PIL import Image, PngImagePlugin
 
 from stereotrope import annotate
 from stereotrope.annotate import Picture
-from stereotrope.annotate.asking import picture_tokens
 from stereotrope.annotate.protocol import ORDERS
-from stereotrope.clients import Account
+from stereotrope.clients import Account, picture_tokens
 from stereotrope.errors import BudgetError, ModelError, ModelUnusable, PictureError, UsageError
 
 CLOSED = {

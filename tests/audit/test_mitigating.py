@@ -109,7 +109,10 @@ def test_prompts_can_be_edited_before_anything_is_drawn(tmp_path):
     st.Audit.from_yaml(tmp_path / "audit.yaml").run(tmp_path / "run")
     command = ["mitigate", str(tmp_path / "run"), "--with", "suffix:in many styles"]
     told = CliRunner().invoke(app, ["--quiet", *command, "--prompts-only"])
-    assert (told.exit_code, told.stdout) == (0, "suffix: 2 rewritten\n")
+    assert told.exit_code == 0
+    assert "mitigated.csv: edit it, then run this command without --prompts-only" in " ".join(
+        told.stdout.split()
+    )
     assert drawn(tmp_path)["generate"] == 4
     changed = rows(tmp_path)
     changed[0]["prompt"], changed[1]["prompt"] = "a cup, blue", ""

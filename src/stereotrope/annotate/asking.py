@@ -1,7 +1,6 @@
 """Asking a model about one picture at a time: what every annotator that talks to a server shares."""
 
 import asyncio
-import math
 from typing import Any
 
 from pydantic import Field
@@ -12,7 +11,7 @@ from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import question_wording
 from stereotrope.annotate.questionnaire import MAX_SIDE_SENT, Questionnaire, json_of
-from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation
+from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation, picture_tokens
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.serving import ChatModelOptions
 from stereotrope.tables import fingerprint_of
@@ -140,16 +139,6 @@ class ModelAnnotator(ChatAnnotator, Questionnaire):
 def one_line(text: str | None) -> str | None:
     """Return a text with single spaces and no line ends; None where nothing is left."""
     return " ".join(text.split()) or None if text else None
-
-
-def picture_tokens(max_side: int) -> tuple[int, int]:
-    """Return the fewest and the most tokens that a picture of ``max_side`` × ``max_side`` may count as.
-
-    From 250 (models that count any picture alike) to 2.5 for each 32 × 32 pixels. Published rules lie
-    within for 1,024 pixels: 258 a tile (Gemini), 765 (GPT-4o, high detail), 1,024 (GPT-4.1), 1,338
-    (Qwen2.5-VL), 2,520 (GPT-4.1 nano). Some do not: models that count a picture many times over to price it.
-    """
-    return 250, max(250, math.ceil(2.5 * math.ceil(max_side / 32) ** 2))
 
 
 class ChatOptions(ChatModelOptions):

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from stereotrope.annotate import palette
 from stereotrope.annotate.answers import inert
-from stereotrope.annotate.asking import VERSION, ChatAnnotator, one_line, picture_tokens
+from stereotrope.annotate.asking import VERSION, ChatAnnotator, one_line
 from stereotrope.annotate.attributes import LONGEST_VALUE, check_attributes
 from stereotrope.annotate.contract import Outcomes
 from stereotrope.annotate.label import Attributes
@@ -30,7 +30,7 @@ from stereotrope.annotate.taxonomy import (
     taxonomy_scope,
     write_taxonomies,
 )
-from stereotrope.clients import Answer, ChatClient, Expectation, Problem, redact
+from stereotrope.clients import Answer, ChatClient, Expectation, Problem, picture_tokens, redact
 from stereotrope.errors import InputError, ModelError, UsageError
 from stereotrope.folding import fold
 from stereotrope.tables import fingerprint_of

@@ -13,13 +13,13 @@ import polars as pl
 from pydantic import Field, field_validator
 
 from stereotrope.annotate.answers import inert
-from stereotrope.annotate.asking import ChatAnnotator, ChatOptions, one_line, picture_tokens
+from stereotrope.annotate.asking import ChatAnnotator, ChatOptions, one_line
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.protocol import filled, permuted, question_wording
 from stereotrope.annotate.questionnaire import MAX_SIDE_SENT, json_of
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients import Answer, ChatClient, Expectation, Problem
+from stereotrope.clients import Answer, ChatClient, Expectation, Problem, picture_tokens
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import Design

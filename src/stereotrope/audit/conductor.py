@@ -18,6 +18,7 @@ from stereotrope.audit.further_tables import fill_tables, write_further_tables
 from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost, refuse_paying_again
+from stereotrope.audit.mitigated import read_mitigated
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
@@ -103,8 +104,8 @@ class Audit:
         max_cost: US dollars that calls to models may cost.
         stored: The prompts of a run whose pictures are there: no generator is made and nothing is requested.
         """
-        where = None if folder is None else Path(folder)
-        return make_plan(self.spec, self.source, folder=where, max_cost=max_cost, stored=stored)
+        mitigated = () if folder is None else read_mitigated(Path(folder))
+        return make_plan(self.spec, self.source, mitigated=mitigated, max_cost=max_cost, stored=stored)
 
     def design(
         self,

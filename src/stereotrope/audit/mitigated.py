@@ -56,12 +56,12 @@ class MitigatedPrompt:
         return self.mitigation, self.generator, self.prompt_id
 
 
-def read_mitigated(folder: Path | None) -> list[MitigatedPrompt]:
+def read_mitigated(folder: Path) -> list[MitigatedPrompt]:
     """Read the file of a run folder; nothing where there is none.
 
     Raises MetadataError: A column is missing, a row lacks what it needs, or two are of one place.
     """
-    if folder is None or not (folder / MITIGATED_FILE).is_file():
+    if not (folder / MITIGATED_FILE).is_file():
         return []
     found = read_rows(folder / MITIGATED_FILE)
     for name in ("mitigation", "prompt_id", "prompt"):
@@ -222,6 +222,11 @@ def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any]) -> list[st
             notes.append(
                 f"{level}: {len(lacking):,} of {len(of_level):,} prompts have no mitigated one"
                 + (f", the first because: {shorten(why, 200)}" if why else "")
+            )
+        if kept := sum(row.status == "kept" for row in of_level):
+            notes.append(
+                f"{level}: {kept:,} of {len(of_level):,} prompts were kept with their pictures. The others "
+                "were chosen by theirs, and what was chosen for being high falls by being drawn again alone"
             )
         if gone:
             notes.append(

@@ -1,7 +1,7 @@
 """Strategies carried out on a run: prompts rewritten, and audited again in the same run folder."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,34 +10,42 @@ from typing import Any
 import polars as pl
 
 from stereotrope import mitigate
+from stereotrope.audit.cases import DrawnPrompts, Target
 from stereotrope.audit.conductor import Audit
 from stereotrope.audit.mitigated import (
     FACTOR,
     ORIGINAL,
     MitigatedPrompt,
     draws,
+    mitigated_prompt,
     originals,
     read_mitigated,
     write_mitigated,
 )
-from stereotrope.audit.plan import Plan
+from stereotrope.audit.plan import Plan, make_plan
 from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
 from stereotrope.errors import BudgetError, IncompleteError, UsageError
 from stereotrope.mitigate import Case, Strategy
-from stereotrope.run import Run, RunFolder
+from stereotrope.run import Run, RunFolder, is_sealed
 from stereotrope.run import open as open_run
 
 MITIGATE = "mitigate"
 """Name of the stage in the ledger."""
+MOST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
-class _Unit:
-    """A prompt as it was designed, for one model or for all."""
+class PromptTurn:
+    """A prompt to rewrite for one model, or for all.
+
+    original: As it was designed.
+    before: The row of what was drawn last: the original, or what the round before made of it.
+    """
 
     generator: str | None
     original: Mapping[str, Any]
+    before: Mapping[str, Any]
 
 
 class Mitigation:
@@ -45,6 +53,9 @@ class Mitigation:
 
     folder: The run folder.
     strategies: Entries: ``ethical``, ``suffix:in many styles``, ``refine:openai:gpt-4o``, a mapping …
+    target: Prompts whose score is there already are left as they are; every one is rewritten when None.
+    rounds: How often strategies that look at pictures do so at most, each time at those of the round before.
+    max_cost: US dollars that calls to models may cost, those of earlier runs in this folder included.
 
     Raises UsageError: A strategy cannot be made, two have one name, or nothing of the run can be drawn again.
     """
@@ -54,12 +65,16 @@ class Mitigation:
         folder: Path | str,
         strategies: Sequence[str | Mapping[str, Any]],
         *,
+        target: Target | None = None,
+        rounds: int = 1,
         max_cost: float | None = None,
     ) -> None:
-        self.folder, self._max_cost = Path(folder), max_cost
+        self.folder, self.target, self.rounds, self._max_cost = Path(folder), target, rounds, max_cost
         run = open_run(self.folder)
-        if run.info.get("judge_cards") and "check" in run.info.get("factors", ()):
-            raise UsageError(f"{folder}: is a calibration; strategies are carried out on an audit's run")
+        if run.reference is not None:
+            raise UsageError(f"{folder}: is a calibration; strategies are carried out on the run of an audit")
+        if not 1 <= rounds <= MOST_ROUNDS:
+            raise UsageError(f"--rounds must be 1 to {MOST_ROUNDS}, found {rounds}; correct it")
         self.audit = Audit.from_run(self.folder)
         self._account = Account(max_cost)
         self.strategies = [self._made(spec) for spec in strategies]
@@ -74,9 +89,10 @@ class Mitigation:
     def _made(self, spec: str | Mapping[str, Any]) -> Strategy:
         return mitigate.create(spec, relative_to=self.audit.source.base, account=self._account)
 
-    def plan(self) -> Plan:
-        """The audit with the prompts that strategies made so far."""
-        return self.audit.plan(folder=self.folder, max_cost=self._max_cost)
+    def plan(self, rows: Sequence[MitigatedPrompt] | None = None) -> Plan:
+        """The audit with the prompts that strategies made so far, or with these."""
+        made = read_mitigated(self.folder) if rows is None else rows
+        return make_plan(self.audit.spec, self.audit.source, mitigated=made, max_cost=self._max_cost)
 
     def _require_drawing(self, plan: Plan) -> None:
         if not any(draws(plan.requests, one.name) for one in plan.generators):
@@ -85,52 +101,131 @@ class Mitigation:
                 "what a strategy asks for; add one to `generators` of the audit file, and run it again"
             )
 
-    def rewrite(self, *, watcher: Watcher | None = None, stop: threading.Event | None = None) -> list[str]:
-        """Have every strategy rewrite what it has not; say what came of it, a sentence each.
+    @property
+    def looks(self) -> bool:
+        """Whether the run must be measured before the first prompt is rewritten."""
+        return self.target is not None or any(one.looks for one in self.strategies)
+
+    def run(self, *, watcher: Watcher | None = None, stop: threading.Event | None = None) -> Run:
+        """Rewrite the prompts, and carry the audit out with them: draw, look, measure, report; in rounds.
+
+        Called again, only what is missing is done.
+
+        Raises Interrupted, BudgetError, IncompleteError: As :meth:`stereotrope.Audit.run`.
+        """
+        run: Run | None = None
+        for number in range(1, self.rounds + 1):
+            if not self.rewrite(number, watcher=watcher, stop=stop):
+                break
+            run = None if self.is_measured() else self._audited(watcher, stop)
+        return run or self._audited(watcher, stop)
+
+    def rewrite(
+        self, number: int = 1, *, watcher: Watcher | None = None, stop: threading.Event | None = None
+    ) -> bool:
+        """Have the strategies rewrite what they have not in a round; say whether there is anything to draw.
 
         The prompts stand in ``mitigated.csv`` of the run folder, to be read and edited. What is there stays.
 
         Raises BudgetError, IncompleteError: Models did not say all; what they said is kept, the file is not
-            changed.
+            changed. Or, where pictures are looked at, those that are missing could not be drawn.
         """
         watcher, stop = watcher or Silent(), stop or threading.Event()
+        if self.looks and not self.is_measured():
+            self._audited(watcher, stop)
         with RunFolder(self.folder) as into:
             plan, rows = self.plan(), read_mitigated(self.folder)
-            there = {row.place for row in rows}
-            cases = {
-                one.name: [
-                    (unit, Case(unit.original["text"], unit.original["text"]))
-                    for unit in _units(one, plan)
-                    if (one.name, unit.generator, unit.original["prompt_id"]) not in there
-                ]
-                for one in self.strategies
+            drawn = DrawnPrompts(plan, open_run(self.folder), into.store.get) if self.looks else None
+            made = [*rows]
+            for one in self.strategies_of(number):
+                made += self._rewritten(one, number, plan, rows, drawn, into, watcher, stop)
+            if made != rows:
+                write_mitigated(self.folder, made)
+        levels = {level_of(one, number) for one in self.strategies}
+        return any(row.mitigation in levels for row in made)
+
+    def strategies_of(self, number: int) -> list[Strategy]:
+        """Those that have something to do in a round: after the first, those that look."""
+        return [one for one in self.strategies if number == 1 or one.looks]
+
+    def _rewritten(
+        self,
+        strategy: Strategy,
+        number: int,
+        plan: Plan,
+        rows: Sequence[MitigatedPrompt],
+        drawn: DrawnPrompts | None,
+        into: RunFolder,
+        watcher: Watcher,
+        stop: threading.Event,
+    ) -> list[MitigatedPrompt]:
+        """What a strategy makes in a round, of what it has not yet; nothing where it would keep all."""
+        level, there = level_of(strategy, number), {row.place for row in rows}
+        units = [
+            (unit, None if self.is_there(unit, drawn) else case_of(strategy, unit, drawn))
+            for unit in self.units(strategy, number, plan, rows)
+            if (level, unit.generator, unit.original["prompt_id"]) not in there
+        ]
+        outcomes = self._ask(strategy, [case for _, case in units if case is not None], into, watcher, stop)
+        new = []
+        for unit, case in units:
+            made: Mapping[str, Any] = {
+                "text": unit.before["text"],
+                "status": "kept",
+                "reason": f"{self.target}",
             }
-            made = self._ask(cases, into, watcher, stop)
-            new = [
-                _row(one, 1, unit, made[one.key_of(case)])
-                for one in self.strategies
-                for unit, case in cases[one.name]
-            ]
-            if new:
-                write_mitigated(self.folder, [*rows, *new])
-        return [_told(one, [row for row in new if row.mitigation == one.name]) for one in self.strategies]
+            if case is not None:
+                made = _drawable(outcomes[strategy.key_of(case)], unit, plan)
+            new.append(mitigated_row(level, number, unit, made, strategy.by if case is not None else None))
+        watcher.say(_told(level, new))
+        is_more = number == 1 or any(row.mitigation == level for row in rows)
+        return new if is_more or any(row.status == "rewritten" for row in new) else []
+
+    def units(
+        self, strategy: Strategy, number: int, plan: Plan, rows: Sequence[MitigatedPrompt]
+    ) -> list[PromptTurn]:
+        """What a strategy rewrites in a round: every prompt, for each model where what was drawn matters."""
+        own = originals(plan.prompts).filter(pl.col(FACTOR) == ORIGINAL).drop_nulls("text").to_dicts()
+        models: Iterable[str | None] = [None]
+        if strategy.looks or self.target is not None:
+            models = [one.name for one in plan.generators if draws(plan.requests, one.name)]
+        earlier = {row.place: row.prompt for row in rows}
+        units = []
+        for model in models:
+            for original in own:
+                before = original
+                for past in range(1, number):
+                    level = level_of(strategy, past)
+                    text = earlier.get((level, model, original["prompt_id"]))
+                    before = mitigated_prompt(original, level, text) if text is not None else before
+                units.append(PromptTurn(model, original, before))
+        return units
+
+    def is_there(self, unit: PromptTurn, drawn: DrawnPrompts | None) -> bool:
+        """Whether a prompt has reached the target."""
+        if self.target is None or drawn is None or unit.generator is None:
+            return False
+        score = drawn.score(self.target, unit.generator, unit.before)
+        return score is not None and score <= self.target.value
 
     def _ask(
         self,
-        cases: Mapping[str, Sequence[tuple[_Unit, Case]]],
+        strategy: Strategy,
+        cases: Sequence[Case],
         into: RunFolder,
         watcher: Watcher,
         stop: threading.Event,
     ) -> Mapping[str, Mapping[str, Any]]:
         """What is kept of every case by its key, asked where it is not there yet."""
+        if not cases:
+            return {}
         self._account.attach(into.ledger)
         self._account.stop, self._account.say = stop, watcher.say
-        tasks = []
-        for one in self.strategies:
-            items = {one.key_of(case): case for _, case in cases[one.name]}
-            commit: Callable[..., Any] = partial(_payload, one)
-            tasks.append(task_of(one, MITIGATE, list(items.items()), commit=commit))
-        missing = carry_out([task for task in tasks if task.job.items], into.ledger, watcher, stop)
+        commit: Callable[..., Any] = partial(_payload, strategy)
+        items = {strategy.key_of(case): case for case in cases}
+        missing = carry_out(
+            [task_of(strategy, MITIGATE, list(items.items()), commit=commit)], into.ledger, watcher, stop
+        )
         self._account.attach(None)
         if missing:
             over = any(one.budget for one in missing)
@@ -139,40 +234,53 @@ class Mitigation:
             raise BudgetError(told) if over else IncompleteError(told)
         return into.ledger.get_all(MITIGATE)
 
-    def run(self, *, watcher: Watcher | None = None, stop: threading.Event | None = None) -> Run:
-        """Rewrite the prompts, and carry the audit out with them: draw, look, measure, report.
-
-        Called again, only what is missing is done.
-
-        Raises Interrupted, BudgetError, IncompleteError: As :meth:`stereotrope.Audit.run`.
-        """
-        watcher = watcher or Silent()
-        for sentence in self.rewrite(watcher=watcher, stop=stop):
-            watcher.say(sentence)
+    def _audited(self, watcher: Watcher | None, stop: threading.Event | None) -> Run:
         return self.audit.run(self.folder, watcher=watcher, stop=stop, max_cost=self._max_cost)
+
+    def is_measured(self) -> bool:
+        """Whether the tables of the run are of all that its audit asks for."""
+        run = open_run(self.folder)
+        if run.info.get("missing") or not is_sealed(self.folder):
+            return False
+        return set(run.images["image_id"]) == set(self.plan().requests["image_id"])
+
+
+def level_of(strategy: Strategy, number: int) -> str:
+    """Level of the factor in a round."""
+    return strategy.name if number == 1 else f"{strategy.name}, round {number}"
 
 
 def _payload(strategy: Strategy, key: str, case: Case, result: Any) -> Mapping[str, Any]:
     return strategy.payload(result)
 
 
-def _units(strategy: Strategy, plan: Plan) -> list[_Unit]:
-    """What a strategy rewrites: every prompt once, or once for every model that draws."""
-    own = originals(plan.prompts).filter(pl.col(FACTOR) == ORIGINAL).drop_nulls("text").to_dicts()
-    models = (
-        [one.name for one in plan.generators if draws(plan.requests, one.name)] if strategy.looks else [None]
-    )
-    return [_Unit(model, row) for model in models for row in own]
+def case_of(strategy: Strategy, unit: PromptTurn, drawn: DrawnPrompts | None) -> Case:
+    """What a strategy is told of a prompt."""
+    query = unit.original["text"]
+    if not strategy.looks or drawn is None or unit.generator is None:
+        return Case(query, unit.before["text"])
+    return drawn.case(unit.generator, query, unit.before, strategy.n_pictures)
 
 
-def _row(strategy: Strategy, number: int, unit: _Unit, made: Mapping[str, Any]) -> MitigatedPrompt:
+def _drawable(made: Mapping[str, Any], unit: PromptTurn, plan: Plan) -> Mapping[str, Any]:
+    """What was made of a prompt, where the models that it is for can draw it."""
+    for one in plan.generators if made["text"] is not None else ():
+        if unit.generator in (None, one.name) and (why := one.check(made["text"], unit.original["negative"])):
+            return {"text": None, "status": "invalid", "reason": f"{one.name} cannot draw it: {why}"}
+    return made
+
+
+def mitigated_row(
+    level: str, number: int, unit: PromptTurn, made: Mapping[str, Any], by: str | None
+) -> MitigatedPrompt:
+    """The row of what was made of a prompt."""
     original = unit.original
-    place = (strategy.name, number, unit.generator, original["prompt_id"], original["text"])
-    return MitigatedPrompt(*place, made["text"], made["status"], made["reason"], strategy.by)
+    place = (level, number, unit.generator, original["prompt_id"], original["text"])
+    return MitigatedPrompt(*place, made["text"], made["status"], made["reason"], by)
 
 
-def _told(strategy: Strategy, new: Sequence[MitigatedPrompt]) -> str:
+def _told(level: str, new: Sequence[MitigatedPrompt]) -> str:
     counts = {status: sum(row.status == status for row in new) for status in ("rewritten", "kept")}
     lost = len(new) - sum(counts.values())
     parts = [f"{n:,} {status}" for status, n in counts.items() if n or status == "rewritten"]
-    return f"{strategy.name}: {', '.join([*parts, *([f'{lost:,} without a usable prompt'] if lost else [])])}"
+    return f"{level}: {', '.join([*parts, *([f'{lost:,} without a usable prompt'] if lost else [])])}"

@@ -4,7 +4,6 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import polars as pl
@@ -24,7 +23,7 @@ from stereotrope.audit.designing import (
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
-from stereotrope.audit.mitigated import read_mitigated, with_mitigated
+from stereotrope.audit.mitigated import MitigatedPrompt, with_mitigated
 from stereotrope.audit.ordering import require_needs, tell_sentences
 from stereotrope.clients import Account
 from stereotrope.errors import RunError, UsageError
@@ -156,14 +155,14 @@ def make_plan(
     spec: AuditSpec,
     source: Source,
     *,
-    folder: Path | None = None,
+    mitigated: Sequence[MitigatedPrompt] = (),
     stored: StoredRun | None = None,
     max_cost: float | None = None,
 ) -> Plan:
     """Resolve an audit file.
 
     spec, source: The audit file.
-    folder: The run folder: the prompts that strategies made in it belong to the audit.
+    mitigated: Prompts that strategies made, which belong to the audit.
     stored: A run whose pictures are there: no generator is made and nothing is requested.
     max_cost: US dollars that calls to models may cost in this run folder, earlier ones included.
 
@@ -182,7 +181,7 @@ def make_plan(
         else:
             prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
             made = (prompts, requests, generators, prefixes, count, spec, source)
-            prompts, requests, more = with_mitigated(read_mitigated(folder), *made)
+            prompts, requests, more = with_mitigated(mitigated, *made)
             notes = (*notes, *more)
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
         asked = requests if cells is None else cells

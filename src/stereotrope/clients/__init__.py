@@ -15,7 +15,7 @@ from stereotrope.clients.error_body import declining_form, error_in, is_moderati
 from stereotrope.clients.failures import ErrorReply, classify
 from stereotrope.clients.fetch import fetch
 from stereotrope.clients.http import HttpClient
-from stereotrope.clients.prices import Expectation, Price, expectation, price_of
+from stereotrope.clients.prices import Expectation, Price, expectation, picture_tokens, price_of
 from stereotrope.clients.redact import fit_to_keep, line_with_key, redact, refuse_secrets
 from stereotrope.clients.structured import Problem
 
@@ -48,6 +48,7 @@ __all__ = [
     "is_moderation",
     "is_trouble",
     "line_with_key",
+    "picture_tokens",
     "price_of",
     "redact",
     "refuse_secrets",

@@ -166,3 +166,13 @@ def _all_cost(
         return 0.0
     once = price.cost(input_tokens, output_tokens, images)
     return None if once is None else once + (calls - 1) * (price.call or 0.0)
+
+
+def picture_tokens(max_side: int) -> tuple[int, int]:
+    """Return the fewest and the most tokens that a picture of ``max_side`` × ``max_side`` may count as.
+
+    From 250 (models that count any picture alike) to 2.5 for each 32 × 32 pixels. Published rules lie
+    within for 1,024 pixels: 258 a tile (Gemini), 765 (GPT-4o, high detail), 1,024 (GPT-4.1), 1,338
+    (Qwen2.5-VL), 2,520 (GPT-4.1 nano). Some do not: models that count a picture many times over to price it.
+    """
+    return 250, max(250, math.ceil(2.5 * math.ceil(max_side / 32) ** 2))

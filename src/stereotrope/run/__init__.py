@@ -9,7 +9,7 @@ from stereotrope.run.engine import Job, Stage, Summary, refuse_stopped
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
-from stereotrope.run.seal import changes_told, write_seal
+from stereotrope.run.seal import changes_told, is_sealed, write_seal
 from stereotrope.run.store import PictureStore, StoredPicture
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "changes_told",
     "engine",
     "file_stem",
+    "is_sealed",
     "make_folder",
     "open",
     "refuse_lost_ledger",

@@ -21,6 +21,11 @@ def write_seal(run: Path) -> None:
     write_atomic(run / _SEAL, f"{text}\n".encode())
 
 
+def is_sealed(run: Path) -> bool:
+    """Whether every table is there as it was written last, to the end."""
+    return (run / _SEAL).is_file() and not _changed(run)
+
+
 @contextmanager
 def changes_told(run: Path) -> Iterator[None]:
     """Tell of files that were changed since they were written, where work on a run fails in any other way.
