@@ -9,7 +9,8 @@ import pytest
 import stereotrope as st
 from stereotrope import measure
 from stereotrope.errors import AuditFileError, TableError, UsageError
-from stereotrope.stats import alignment_floor, alignment_of_vectors, class_direction
+from stereotrope.measure.stereotypes import variety
+from stereotrope.stats import alignment_floor, alignment_of_vectors, class_direction, kernel_alignment
 
 D = 8
 
@@ -58,6 +59,41 @@ def test_both_definitions_are_those_of_the_vectors(n: int) -> None:
         assert row["low"] < row["value"] < row["high"]
         assert (row["floor"], row["n"]) == (pytest.approx(alignment_floor(D)), n)
         assert row["excess"] == pytest.approx(row["value"] - row["floor"])
+
+
+def test_with_a_kernel_scores_along_the_direction_that_bends_stand_beside() -> None:
+    rng = np.random.default_rng(4)
+    sides = [vectors(20, "man", rng, np.eye(D)[2]), vectors(20, "woman", rng, -np.eye(D)[2])]
+    doctor = vectors(30, "doctor", rng)
+    frame, axes = pl.concat([doctor, *sides]), {"man": ["man", "woman"]}
+    found = measure.wals(frame, axes=axes, kernel=True)
+    z, shows = unit(pl.concat(sides)), np.arange(40) < 20
+    for definition, centre in (("kernel", False), ("kernel_centred", True)):
+        row = part(found, definition)
+        expected = kernel_alignment(unit(doctor), z, shows, centre=centre)
+        assert row["value"] == pytest.approx(expected, abs=1e-9)
+        assert row["low"] < row["value"] < row["high"]
+        assert row["floor"] is row["excess"] is None
+        assert "bent by a Gaussian kernel" in row["method"]
+    alone = measure.wals(frame, axes=axes)
+    assert alone.drop("method").equals(
+        found.filter(~pl.col("definition").str.starts_with("kernel")).select(alone.columns).drop("method")
+    )
+
+
+def test_a_kernel_needs_pictures_of_two_levels_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    frame = pl.concat([vectors(20, one, rng) for one in ("doctor", "man", "woman")])
+    with pytest.raises(UsageError, match=r"kernel needs pictures of two levels .*; give axes"):
+        measure.wals(frame, along("man", [1.0] * D), kernel=True)
+    one = measure.wals(
+        frame.filter(pl.col("concept") != "woman"), axes={"man": ["man", "woman"]}, kernel=True
+    )
+    assert set(one["undefined"]) == {"pictures of both have the same mean, or one has none"}
+    monkeypatch.setattr(variety, "_MOST_BENT", 39)
+    many = measure.wals(frame, axes={"man": ["man", "woman"]}, kernel=True)
+    assert "more than 2,000 pictures" in part(many, "kernel")["undefined"]
+    assert part(many, "paper")["value"] is not None
 
 
 def test_many_pictures_in_pieces_give_what_they_give_at_once() -> None:

@@ -1,24 +1,34 @@
 """WALS: how much of what varies among a concept's pictures varies along an attribute."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo, register
 from stereotrope.measure.embeddings import EmbeddingCell, embedding_cells, unit_rows
 from stereotrope.measure.setting import MeasureSetting, RunTables
+from stereotrope.measure.stereotypes.axes import (
+    SAME_MEANS,
+    Axes,
+    axis_levels,
+    given_axes,
+    picture_axes,
+    sentence_axes,
+)
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
 from stereotrope.stats import (
     GramSums,
     alignment_floor,
     alignment_interval,
     alignment_of_vectors,
-    class_direction,
+    kernel_alignment,
     weighted_alignment,
 )
 from stereotrope.stats.arrays import Floats
@@ -28,28 +38,12 @@ _BLOCKS = 10
 _AT_ONCE = 4_096
 _DEFINITIONS = {"paper": False, "centred": True}
 """Definition → whether the pictures' mean direction is taken off."""
+_BENT = {"kernel": False, "kernel_centred": True}
+"""The same of the direction in the features of a Gaussian kernel."""
+_MOST_BENT = 2_000
+_TOO_MANY = f"more than {_MOST_BENT:,} pictures: a kernel takes their square in memory and their cube in time"
 _NO_PICTURE = "no picture with an embedding"
-_SAME_TEXTS = "both descriptions have the same vector"
-_SAME_MEANS = "pictures of both have the same mean, or one has none"
-_NO_SENTENCE = "a sentence has no vector"
-_SAME = 1e-6
-"""Distance of two unit vectors in single precision that are one."""
 _ALIKE = "pictures do not vary"
-
-
-@dataclass(frozen=True)
-class _Axes:
-    """The directions of one encoder and model: their names, a column each, and how they were found."""
-
-    names: Sequence[str]
-    columns: Floats
-    how: Sequence[str]
-    lacking: Sequence[str]
-    """Why there is no score along each, where it has no length."""
-
-
-_Find = Callable[[Mapping[str, Any]], _Axes]
-"""What gives the directions of a cell."""
 
 
 class _WithSentences(MeasureFrame):
@@ -139,6 +133,7 @@ def wals(
     axes: Mapping[str, Sequence[str]] | None = None,
     sides: Mapping[str, Sequence[Sequence[str]]] | None = None,
     within: Sequence[str] = ("generator",),
+    kernel: bool = False,
     level: float = 0.95,
 ) -> pl.DataFrame:
     r"""How much of what varies among a concept's pictures varies along an attribute: OASIS' WALS.
@@ -166,21 +161,23 @@ def wals(
         Attribute → sentences for and against it: the direction is :math:`E_T(d^+) - E_T(d^-)` (eq. 6), each
         the mean of its sentences' unit vectors at unit length, from rows of the frame that have a
         ``sentence``. In an audit file these are the candidates of ``zero_shot``.
-    level
-        Nominal coverage.
+    kernel, level
+        Whether scores along the direction between pictures that a Gaussian kernel bends (eq. 15 and 16, width
+        the median distance of the pictures of both levels) stand beside the others; nominal coverage.
 
     Returns
     -------
     polars.DataFrame
         Estimates, two rows a cell, encoder and attribute, in [0, 1]: ``definition`` ``paper``, and
         ``centred`` where the pictures' mean direction is taken off first. ``floor`` is the mean over all
-        directions, 0.029 for 768 numbers, whatever the pictures.
+        directions, 0.029 for 768 numbers, whatever the pictures. With ``kernel`` two more, ``kernel`` and
+        ``kernel_centred``, without a floor: what a direction at random reads is not known of a kernel.
 
     Undefined
     ---------
     ``both descriptions have the same vector``; ``a sentence has no vector``; ``pictures of both have the same
-    mean, or one has none``; ``pictures do not vary``; ``no picture with an embedding``. No interval below two
-    pictures.
+    mean, or one has none``; ``pictures do not vary``; ``no picture with an embedding``; of a kernel ``more
+    than 2,000 pictures …``. No interval below two pictures.
 
     Notes
     -----
@@ -188,7 +185,8 @@ def wals(
     how far the *average* picture lies along the attribute: read the centred one for variety. Both depend on
     the encoder and, below as many pictures as a vector has numbers, on how many there are.
     One pass over the vectors; memory does not grow with them. The interval is of the score expected at this
-    n: Student's by the jackknife over ten parts, of prompts where these are the units; it covered 0.94 to 1.
+    n: Student's by the jackknife over ten parts, of prompts where these are the units; it covered 0.94 to 1,
+    that of a kernel was not simulated.
 
     References
     ----------
@@ -208,6 +206,11 @@ def wals(
     """
     if sum(given is not None for given in (directions, axes, sides)) != 1:
         raise UsageError("wals: give one of directions, axes and sides; found none or several")
+    if kernel and axes is None:
+        raise UsageError(
+            "wals: kernel needs pictures of two levels to find its direction between; give axes, such as "
+            "axes: {man: [man, woman]}, or leave kernel out"
+        )
     held = factor_names(within, measure="wals", taken=(over, "annotator"))
     by = (*held, over)
     frame = to_polars(embeddings, what="embeddings", needs=("annotator", "vector", *by))
@@ -216,112 +219,22 @@ def wals(
     is_text = pl.col("sentence").is_not_null()
     said, frame = frame.filter(is_text), frame.filter(~is_text)
     if axes is not None:
-        between = {name: _pair(name, levels) for name, levels in axes.items()}
+        between = {name: axis_levels(name, levels) for name, levels in axes.items()}
         is_axis = as_text(frame, over).is_in([one for pair in between.values() for one in pair])
-        find = _between(frame.filter(is_axis), between, over, held)
+        find = picture_axes(frame.filter(is_axis), between, over, held)
         frame = frame.filter(~is_axis.fill_null(False))
     else:
-        find = _given(directions) if sides is None else _of_sentences(said, sides)
+        find = given_axes(directions) if sides is None else sentence_axes(said, sides)
     rows: list[dict[str, Any]] = []
     source = "OASIS, eq. 7; interval: Tukey 1958"
     for cell in embedding_cells(frame, by, "wals", "vector", _NO_PICTURE, source, level):
-        rows += _rows(cell, find(cell.shared), level)
+        along = find(cell.shared)
+        rows += _rows(cell, along, level)
+        rows += _bent(cell, along, level) if kernel else ()
     return estimate_frame(rows, factors=("annotator", *by))
 
 
-def _pair(name: str, levels: Sequence[str]) -> tuple[str, str]:
-    if isinstance(levels, str) or len(levels) != 2 or levels[0] == levels[1]:
-        raise UsageError(
-            f"wals: axes: {name!r} must name two levels, the one with the attribute and the one without, "
-            f"found {shorten(list(levels))}; write {name}: [man, woman]"
-        )
-    return levels[0], levels[1]
-
-
-def _given(directions: Any) -> _Find:
-    """Directions from a frame."""
-    frame = to_polars(directions, what="directions", needs=("attribute", "annotator", "vector"))
-    if (twice := frame.filter(frame.select("attribute", "annotator").is_duplicated())).height:
-        raise TableError(
-            f"directions: {twice['attribute'][0]!r} stands twice for one encoder; keep one row each"
-        )
-
-    def found(shared: Mapping[str, Any]) -> _Axes:
-        own = frame.filter(pl.col("annotator").cast(pl.String) == shared["annotator"])
-        columns = np.array(own["vector"].to_list(), np.float64).T if own.height else np.zeros((0, 0))
-        return _Axes(
-            own["attribute"].to_list(),
-            columns,
-            ["direction as given"] * own.height,
-            [_SAME_TEXTS] * own.height,
-        )
-
-    return found
-
-
-def _of_sentences(said: pl.DataFrame, sides: Mapping[str, Sequence[Sequence[str]]]) -> _Find:
-    """Directions between sentences for and against each attribute."""
-    columns: dict[str, tuple[Floats, list[str]]] = {}
-
-    def found(shared: Mapping[str, Any]) -> _Axes:
-        encoder = str(shared["annotator"])
-        if encoder not in columns:
-            own = said.filter(annotator=encoder)
-            known = dict(zip(own["sentence"], unit_rows(own["vector"]), strict=True))
-            d = len(own["vector"][0]) if own.height else 1
-            told = [_apart(pair, known, d) for pair in sides.values()]
-            columns[encoder] = (
-                np.array(told).T,
-                [_SAME_TEXTS if not np.isnan(one).any() else _NO_SENTENCE for one in told],
-            )
-        of, lacking = columns[encoder]
-        return _Axes(list(sides), of, ["direction between sentences"] * len(sides), lacking)
-
-    return found
-
-
-def _apart(pair: Sequence[Sequence[str]], known: Mapping[str, Floats], d: int) -> Floats:
-    """What leads from the sentences against an attribute to those for it; NaN where one has no vector."""
-    if not all(sentence in known for side in pair for sentence in side):
-        return np.full(d, np.nan)
-    means = [np.mean([known[sentence] for sentence in side], axis=0) for side in pair]
-    present, absent = (mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny) for mean in means)
-    away = present - absent
-    return np.asarray(away if np.linalg.norm(away) > _SAME else np.zeros(d))
-
-
-def _between(
-    aware: pl.DataFrame, between: Mapping[str, tuple[str, str]], over: str, held: Sequence[str]
-) -> _Find:
-    """Directions between the pictures of two levels, of the same encoder and model."""
-    known = aware.filter(pl.col("vector").is_not_null()).with_columns(_level=as_text(aware, over))
-    if "excluded" in known.columns:
-        known = known.filter(pl.col("excluded").is_null())
-    done: dict[tuple[Any, ...], _Axes] = {}
-
-    def found(shared: Mapping[str, Any]) -> _Axes:
-        place = ("annotator", *held)
-        key = tuple(shared[name] for name in place)
-        if key not in done:
-            own = known.filter(*(as_text(known, name).eq_missing(pl.lit(shared[name])) for name in place))
-            done[key] = _directions(own, between)
-        return done[key]
-
-    return found
-
-
-def _directions(own: pl.DataFrame, between: Mapping[str, tuple[str, str]]) -> _Axes:
-    columns, how = [], []
-    d = len(own["vector"][0]) if own.height else 1
-    for present, absent in between.values():
-        two = own.filter(pl.col("_level").is_in([present, absent]))
-        x = unit_rows(two["vector"]) if two.height else np.zeros((0, d))
-        columns.append(class_direction(x, (two["_level"] == present).to_numpy()))
-        how.append(f"direction between {two.height} pictures of {present!r} and {absent!r}")
-    return _Axes(list(between), np.array(columns).T, how, [_SAME_MEANS] * len(between))
-
-
-def _rows(cell: EmbeddingCell, axes: _Axes, level: float) -> Iterator[dict[str, Any]]:
+def _rows(cell: EmbeddingCell, axes: Axes, level: float) -> Iterator[dict[str, Any]]:
     """Both definitions of every attribute."""
     vectors, n = cell.vectors["vector"], len(cell.units)
     d = len(vectors[0]) if n else 0
@@ -345,9 +258,47 @@ def _rows(cell: EmbeddingCell, axes: _Axes, level: float) -> Iterator[dict[str, 
                 continue
             floor = alignment_floor(d)
             sure = {"low": low, "high": high, "holds_for": cell.claim.holds_for} if low == low else {}
-            unit = "prompts" if cell.claim.prompts else "pictures"
-            how = f"{axes.how[at]}; Student's t, jackknife over parts of {unit}"
+            how = f"{axes.how[at]}; {_how(cell)}"
             yield {**row, **sure, "value": value, "floor": floor, "excess": value - floor, "method": how}
+
+
+def _bent(cell: EmbeddingCell, axes: Axes, level: float) -> Iterator[dict[str, Any]]:
+    """Both definitions of every attribute, in the features of a kernel."""
+    n = len(cell.units)
+    blocks = _blocks(cell)
+    parts = np.unique(blocks)
+    for name, how, (z, shows) in zip(axes.names, axes.how, axes.aware, strict=True):
+        for definition, centre in _BENT.items():
+            row = {**cell.shared, "attribute": name, "definition": definition}
+            if not n or len(set(shows)) < 2 or max(n, len(z)) > _MOST_BENT:
+                few = _NO_PICTURE if not n else SAME_MEANS
+                yield {**row, "undefined": few if max(n, len(z)) <= _MOST_BENT else _TOO_MANY}
+                continue
+            x = unit_rows(cell.vectors["vector"])
+            score = partial(kernel_alignment, aware=z, labels=shows, centre=centre)
+            value = score(x)
+            if value != value:
+                yield {**row, "undefined": _ALIKE}
+                continue
+            out = (
+                np.array([[score(x[blocks != part])] for part in parts])
+                if len(parts) > 1
+                else np.zeros((0, 1))
+            )
+            low, high = (float(end[0]) for end in alignment_interval([value], out, level=level))
+            sure = {"low": low, "high": high, "holds_for": cell.claim.holds_for} if low == low else {}
+            method = f"{how}, bent by a Gaussian kernel; {_how(cell)}"
+            yield {**row, **sure, "value": value, "method": method}
+
+
+def _how(cell: EmbeddingCell) -> str:
+    return f"Student's t, jackknife over parts of {'prompts' if cell.claim.prompts else 'pictures'}"
+
+
+def _blocks(cell: EmbeddingCell) -> NDArray[np.int64]:
+    """The part of each picture: by the order of names, so that no order of rows decides which it is in."""
+    units = cell.units if cell.claim.prompts else cell.vectors["image_id"].rank("ordinal").to_numpy() - 1
+    return np.asarray(units, np.int64) % _BLOCKS
 
 
 def _scores(
@@ -355,9 +306,7 @@ def _scores(
 ) -> dict[str, tuple[Floats, Floats, Floats]]:
     """Of each definition the scores along all directions, and the ends of their intervals."""
     vectors, n = cell.vectors["vector"], len(cell.units)
-    # In the order of their names, so that no order of rows decides which part a picture is in.
-    units = cell.units if cell.claim.prompts else cell.vectors["image_id"].rank("ordinal").to_numpy() - 1
-    blocks = np.asarray(units, np.int64) % _BLOCKS
+    blocks = _blocks(cell)
     parts = np.unique(blocks)
     x, sums = None, None
     if n <= directions.shape[0]:
