@@ -110,6 +110,14 @@ def judged(labels: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(both, how="diagonal")
 
 
+def again(labels: pl.DataFrame) -> pl.DataFrame:
+    """Labels of constraints, and those of a second look at the same images."""
+    both = [constraints(labels), constraints(judged(labels).filter(annotator="b").drop("annotator"))]
+    named = [one.with_columns(images="image_id") for one in both]
+    second = named[1].with_columns(pl.concat_str("image_id", pl.lit("-again")).alias("image_id"))
+    return pl.concat([named[0], second.select(named[0].columns)])
+
+
 WORDS = {"pink": "a pink dress in a garden", "grey": "grey stones and rain", "red": "a red fire engine"}
 
 
@@ -297,6 +305,11 @@ MEASURES: dict[str, Measure] = {
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
     "ssi": lambda x: measure.ssi(constraints(x), by=SCOPE),
+    "item_correlation": lambda x: measure.item_correlation(constraints(x), by=SCOPE, n_permutations=60),
+    "item_flip_rate": lambda x: measure.item_flip_rate(again(x), by=SCOPE),
+    "control_difference": lambda x: measure.control_difference(
+        judged(constraints(x)), {"b": "a"}, by=("generator", "object")
+    ),
     "stability": lambda x: measure.stability(
         ratios_by(x, SCOPE),
         "object",
@@ -602,6 +615,9 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
             "ppi_difference",
             "ppi_share",
             "profile",
+            "control_difference",
+            "item_correlation",
+            "item_flip_rate",
             "refusal_rate",
             "ssi",
             "violation_rate",

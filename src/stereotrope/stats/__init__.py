@@ -50,6 +50,7 @@ from stereotrope.stats.intervals import (
     normal_quantile,
     wilson,
 )
+from stereotrope.stats.item_correlation import shuffled_pearson
 from stereotrope.stats.means import mean_interval, mean_over_units, share_deviation, shuffled_difference
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import (
@@ -190,6 +191,7 @@ __all__ = [
     "shift_power",
     "shuffled_difference",
     "shuffled_js",
+    "shuffled_pearson",
     "sign_test",
     "signed_rank",
     "smallest_shift",

@@ -55,7 +55,7 @@ def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
     lines = audit_template("ssi").splitlines()
     shown = "\n".join(
         line.replace("# ", "", 1)
-        if line.startswith(("  # - judge", "  #   ", "  # - {judge", "  # - {ssi"))
+        if line.startswith(("  # - judge", "  #   ", "  # - {judge", "  # - {ssi", "  # - control"))
         else line
         for line in lines
     )
@@ -119,3 +119,42 @@ def test_the_index_of_planted_stereotypes_is_found_by_family_and_model(tmp_path:
         "len"
     ].unique().sort().to_list() == [9, 10, 12]
     assert run.subjects.group_by("subject_id").len()["len"].unique().to_list() == [4]
+
+
+def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check(tmp_path: Path) -> None:
+    judges = {
+        "honest": SetJudge(share),
+        "ordered": SetJudge(share, by_order=0.6),
+        "blindfold": SetJudge(share, without_looking=1.0),
+    }
+    names = [(model, control) for model in judges for control in (None, "neutral", "blind")]
+    with Loopback(judge=judges) as server:
+        entry = {"base_url": server.url, "rubric": FAMILIES, "query": "query"}
+        asked = [
+            {"judge": f"openai:{m}", **entry, **({"control": c, "repetitions": 1} if c else {})}
+            for m, c in names
+        ]
+        listed = ["ssi", "item_flip_rate", "control_difference", "item_correlation"]
+        text = audit(server.url, 2, annotators=asked, measures=listed)
+        run = st.Audit.from_text(text).run(tmp_path / "run")
+    flips = dict(
+        run.estimates.filter(measure="item_flip_rate", attribute="all")
+        .select("annotator", "value")
+        .iter_rows()
+    )
+    assert flips["honest"] == flips["blindfold"] == 0
+    assert flips["ordered"] > 0.15
+    blind = run.estimates.filter(measure="control_share", definition="blind", attribute="all")
+    found = dict(blind.select("annotator", "value").iter_rows())
+    assert found["honest"] == found["ordered"] == 0
+    assert found["blindfold"] > 0.3
+    neutral = run.estimates.filter(measure="control_difference", definition="neutral", attribute="all")
+    assert dict(neutral.select("annotator", "value").iter_rows())["honest"] == 0
+    told = run.findings.filter(list="instrument")["sentence"].to_list()
+    by_order = [one for one in told if "in another order, the judge" in one]
+    blindly = [one for one in told if "Without any picture the judge" in one]
+    assert len(by_order) == len(blindly) == 1
+    assert "ordered" in by_order[0]
+    assert "blindfold" in blindly[0]
+    # Controls say nothing of pictures: no index is theirs.
+    assert set(run.estimates.filter(measure="ssi")["annotator"]) == set(judges)

@@ -1,25 +1,14 @@
 """The Social Stereotype Index: the share of a rubric's items that sets of images reinforce."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.cells import MUCH_MISSING
 from stereotrope.measure.contract import register
-from stereotrope.measure.rubric.reading import (
-    NO_ANSWER,
-    Sets,
-    call_of_items,
-    flags_of,
-    holds_for,
-    lost_in,
-    read_sets,
-)
+from stereotrope.measure.rubric.reading import NO_ANSWER, call_of_items, read_sets
+from stereotrope.measure.rubric.rows import bounded, rows_of
 from stereotrope.measure.tidy import estimate_frame
-from stereotrope.measure.units import FEWEST_PROMPTS
-from stereotrope.stats import mean_interval, wilson
-from stereotrope.tables import ALL_ATTRIBUTES
 
 _SOURCE = "Barve et al. 2026, eq. 1"
 _SHARE = "item_share"
@@ -103,75 +92,13 @@ def ssi(
     >>> ssi(labels.with_columns(generator=pl.lit("m"))).select("measure", "attribute", "value").rows()
     [('ssi', 'all', 0.75), ('item_share', 'gender', 1.0), ('item_share', 'age', 0.5)]
     """
-    cells = read_sets(labels, measure="ssi", by=by, items=items, query=query, raters=raters)
-    rows = [row for cell in cells for row in (_index(cell, by, level), *_shares(cell, by, level))]
-    return estimate_frame(rows, factors=tuple(by))
-
-
-def _index(cell: Sets, by: Sequence[str], level: float) -> dict[str, Any]:
-    """The row of the index."""
-    queries = cell.of_sets()
-    row = {
-        "measure": "ssi",
-        "definition": "paper",
-        **cell.shared(by),
-        "attribute": ALL_ATTRIBUTES,
-        "n": cell.n_sets,
-        "n_categories": len(cell.items),
-        "level": level,
-        "source": _SOURCE,
-    }
-    flags = flags_of(cell.n_sets, queries.height, cell.answers)
-    if not queries.height:
-        return {**row, "undefined": NO_ANSWER, "flags": flags}
-    mean, low, high = mean_interval(queries["yes"].to_numpy(), level=level, scale=(0.0, 1.0))
-    row |= {"value": mean, "method": f"Student over {queries.height} queries, drawn between 0 and 1"}
-    enough = queries.height >= FEWEST_PROMPTS
-    row["flags"] = {**flags, "no_variation": enough and low != low}
-    if enough and low == low:
-        row |= {"low": low, "high": high, "holds_for": holds_for(queries.height)}
-    return {**row, **_bounds(cell)}
-
-
-def _shares(cell: Sets, by: Sequence[str], level: float) -> list[dict[str, Any]]:
-    """A row an item."""
     rows = []
-    for item, part in cell.answers.group_by("item", maintain_order=True):
-        one = cell._replace(answers=part, excluded=lost_in(part))
-        queries = one.of_queries()
-        row = {
-            "measure": _SHARE,
-            "definition": "paper",
-            **one.shared(by),
-            "attribute": item[0],
-            "n": one.n_sets,
-            "level": level,
-            "source": f"{_SOURCE}; Wilson 1927",
-            "flags": flags_of(one.n_sets, queries.height, part),
-        }
-        if not queries.height:
-            rows.append({**row, "undefined": NO_ANSWER})
-            continue
-        enough = queries.height >= FEWEST_PROMPTS
-        n = queries.height if enough else one.n_sets
-        value = float(queries["yes"].mean())  # type: ignore[arg-type]
-        low, high = map(float, wilson(value * n, n, level=level))
-        method = f"Wilson over {n} {'queries' if enough else 'sets'}"
-        told = {
-            "value": value,
-            "low": low,
-            "high": high,
-            "holds_for": holds_for(queries.height),
-            "method": method,
-        }
-        rows.append({**row, **told, **_bounds(one)})
-    return rows
-
-
-def _bounds(cell: Sets) -> Mapping[str, float]:
-    """What the missing answers allow, where they are many."""
-    asked = cell.answers.height
-    if asked - cell.answers["yes"].count() <= MUCH_MISSING * asked:
-        return {}
-    ends = [cell.of_sets(missing)["yes"].mean() for missing in (0.0, 1.0)]
-    return dict(zip(("bound_low", "bound_high"), map(float, ends), strict=True))  # type: ignore[arg-type]
+    for cell in read_sets(labels, measure="ssi", by=by, items=items, query=query, raters=raters):
+        told = {"measure": "ssi", "level": level, "source": _SOURCE}
+        shares = {"measure": _SHARE, "level": level, "source": f"{_SOURCE}; Wilson 1927"}
+        made = (
+            rows_of(cell, by, told, NO_ANSWER, "student")[:1]
+            + rows_of(cell, by, shares, NO_ANSWER, "wilson")[1:]
+        )
+        rows += [row if "undefined" in row else {**row, **bounded(cell, row["attribute"])} for row in made]
+    return estimate_frame(rows, factors=tuple(by))

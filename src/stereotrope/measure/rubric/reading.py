@@ -1,5 +1,6 @@
 """Answers to the items of a rubric: repetitions taken together, sets by query, and cells of these."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ _NEITHER = "neither yes nor no"
 
 
 class Sets(NamedTuple):
-    """The answers of a cell.
+    """The answers of a cell, items in the order of the numbers in their names.
 
     key: Levels of the factors that tell cells apart.
     answers: A row a set and item: ``query, set, item``; ``yes``, the share of its usable repetitions that say
@@ -34,7 +35,7 @@ class Sets(NamedTuple):
 
     @property
     def items(self) -> list[str]:
-        """Items in the order in which they stand in the frame."""
+        """Items in their order."""
         return self.answers["item"].unique(maintain_order=True).to_list()
 
     def of_queries(self, missing: float | None = None) -> pl.DataFrame:
@@ -116,11 +117,12 @@ def read_sets(
     tidy = read_labels(frame, factors=by)
     said = pl.col("value").str.strip_chars().str.to_lowercase()
     other = pl.when(~said.is_in([_YES, _NO])).then(pl.lit(_NEITHER))
-    answers = tidy.with_columns(
-        query=_query(frame, query, measure),
-        set=as_given(frame, "images", tidy["image_id"]),
-        excluded=pl.coalesce("excluded", other),
-    )
+    sets = as_given(frame, ["images"], tidy["image_id"])
+    if query is not None and query not in frame.columns:
+        raise UsageError(f"{measure}: query: no column {query!r}; found {', '.join(frame.columns)}")
+    queries = as_given(frame, [query] if query is not None else [SCENARIO, "prompt_id"], sets)
+    reason = pl.coalesce("excluded", other)
+    answers = tidy.with_columns(queries.alias("query"), sets.alias("set"), reason.alias("excluded"))
     usable = pl.col("excluded").is_null()
     for key, part in answers.group_by(list(by), maintain_order=True) if by else [((), answers)]:
         each = part.group_by("query", "set", item="attribute", maintain_order=True).agg(
@@ -129,23 +131,20 @@ def read_sets(
             of=pl.len(),
             lost=pl.col("excluded").drop_nulls(),
         )
+        order = {name: at for at, name in enumerate(sorted(set(each["item"]), key=_in_numbers))}
+        each = each.sort(pl.col("item").replace_strict(order), maintain_order=True)
         yield Sets(tuple(key), each, lost_in(each))
 
 
-def _query(frame: pl.DataFrame, query: str | None, measure: str) -> pl.Series:
-    if query is not None and query not in frame.columns:
-        raise UsageError(f"{measure}: query: no column {query!r}; found {', '.join(frame.columns)}")
-    names = [query] if query is not None else [n for n in (SCENARIO, "prompt_id") if n in frame.columns]
-    return frame.select(
-        pl.coalesce(*(as_text(frame, n) for n in names), as_text(frame, "image_id"))
-    ).to_series()
+def _in_numbers(name: str) -> list[tuple[int, str]]:
+    """Sort key by which Q2 stands before Q10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def as_given(frame: pl.DataFrame, column: str, otherwise: pl.Series) -> pl.Series:
-    """A column of a frame as text; where it is not there or null, what stands in for it."""
-    if column not in frame.columns:
-        return otherwise
-    return frame.select(pl.coalesce(as_text(frame, column), otherwise)).to_series()
+def as_given(frame: pl.DataFrame, columns: Sequence[str], otherwise: pl.Series) -> pl.Series:
+    """The first of these columns that is there and not null, as text; else what stands in for it."""
+    there = [as_text(frame, name) for name in columns if name in frame.columns]
+    return frame.select(pl.coalesce(*there, otherwise)).to_series()
 
 
 def call_of_items(
@@ -162,7 +161,7 @@ def call_of_items(
     query = given.get("query") or next((q for one in judges if (q := getattr(one, "query", None))), None)
     query = query or (SCENARIO if SCENARIO in setting.factors else None)
     known: dict[str, Any] = {"raters": [one.name for one in judges]} if "raters" in info.parameters else {}
-    known["by"] = [GENERATOR, *factors_kept(setting, query)]
+    known["by"] = [GENERATOR, *factors_kept(setting, query)] if info.parameters["by"].default else []
     if query is not None:
         known["query"] = query
     known |= given

@@ -1,0 +1,66 @@
+"""What findings say of judges of sets: those that answer by the order, or without looking."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
+from stereotrope.measure.sentences import quoted, span
+from stereotrope.tables import ALL_ATTRIBUTES
+
+MOST_FLIPS = 0.10
+"""Flip rate above which a judge of sets is a finding: our choice, not a standard."""
+MOST_BLIND = 0.05
+"""Share of items found without a picture above which it is."""
+_BY_THE_WORDS = 0.5
+"""Part of what a judge finds that goes with the words of the query, from which on it is."""
+
+
+@finder("instrument", place=92)
+def unsteady_judges(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Judges that answer otherwise when only the order of images and items changes."""
+    for row in (
+        _over_items(evidence, "item_flip_rate").filter(pl.col("value") > MOST_FLIPS).iter_rows(named=True)
+    ):
+        sentence = (
+            f"Shown the same pictures again in another order, the judge{_named(row)} answered "
+            f"{row['value']:.0%} of the items otherwise{span(row['low'], row['high'])}: its answers depend "
+            "on the order, and every index of its carries that error."
+        )
+        yield Candidate.warns(scope_of(row), None, sentence, "item_flip_rate")
+
+
+@finder("instrument", place=92)
+def unseeing_judges(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Judges that find stereotypes without pictures, or by the words of the query."""
+    shares = _over_items(evidence, "control_share").filter(pl.col("value") > MOST_BLIND, definition="blind")
+    for row in shares.iter_rows(named=True):
+        sentence = (
+            f"Without any picture the judge{_named(row)} found {row['value']:.0%} of the items"
+            f"{span(row['low'], row['high'])}: that is what it expects of the query, not what it sees."
+        )
+        yield Candidate.warns(scope_of(row), None, sentence, "control_share")
+    away = _over_items(evidence, "control_difference").filter(pl.col("low") > 0, definition="neutral")
+    beside = {(r.get("annotator"), r["reference"]): r["value"] for r in _rows(evidence, "control_share")}
+    for row in away.iter_rows(named=True):
+        control = beside.get((row.get("annotator"), row["reference"])) or 0.0
+        found = row["value"] + control
+        if row["value"] >= _BY_THE_WORDS * found:
+            sentence = (
+                f"Of the same pictures with a neutral query the judge{_named(row)} found {control:.0%} of "
+                f"the items instead of {found:.0%}: most of what it finds goes with the query's words."
+            )
+            yield Candidate.warns(scope_of(row), None, sentence, "control_difference")
+
+
+def _rows(evidence: RunEvidence, measure: str) -> list[dict[str, object]]:
+    return _over_items(evidence, measure).to_dicts()
+
+
+def _over_items(evidence: RunEvidence, measure: str) -> pl.DataFrame:
+    return evidence.estimates.filter(measure=measure, attribute=ALL_ATTRIBUTES)
+
+
+def _named(row: dict[str, object]) -> str:
+    name = row.get("annotator") or row.get("instrument")
+    return f" {quoted(str(name))}" if name else ""

@@ -1,0 +1,95 @@
+"""Flip rates and controls: by hand, and where there is nothing to compare."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from stereotrope import measure
+from stereotrope.errors import AuditFileError
+
+
+def answers(said: dict[tuple[str, str], str], annotator: str = "judge", query: str = "") -> pl.DataFrame:
+    """(set, item) → a letter a repetition: y, n, or r for a refusal."""
+    words = {"y": "yes", "n": "no", "r": "refused"}
+    rows = [
+        (f"{one}-{k}", one, query or one, item, words[letter], annotator)
+        for (one, item), letters in said.items()
+        for k, letter in enumerate(letters)
+    ]
+    schema = ["image_id", "images", "prompt_id", "attribute", "value", "annotator"]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def test_it_is_the_share_of_pairs_of_answers_that_differ() -> None:
+    said = {("a", "x"): "yyn", ("b", "x"): "nnn", ("a", "z"): "ynn", ("b", "z"): "yny"}
+    found = measure.item_flip_rate(answers(said))
+    shares = {
+        key: np.mean([one != other for one, other in combinations(letters, 2)])
+        for key, letters in said.items()
+    }
+    expected = {"all": np.mean(list(shares.values())), "x": 1 / 3, "z": 2 / 3}
+    assert dict(found.select("attribute", "value").iter_rows()) == pytest.approx(expected)
+    assert found["n"].to_list() == [2, 2, 2]
+
+
+def test_sets_judged_once_have_no_flip_rate_and_lost_answers_are_counted() -> None:
+    found = measure.item_flip_rate(answers({("a", "x"): "y", ("b", "x"): "n"}))
+    assert found["undefined"].to_list() == ["no set with two usable answers"] * 2
+    lost = measure.item_flip_rate(answers({("a", "x"): "yrn", ("b", "x"): "yr"}))
+    assert lost["value"].to_list() == [1.0, 1.0]
+    assert lost["n"].to_list() == [1, 1]
+    assert lost["excluded"].to_list() == ['{"refused": 2}'] * 2
+
+
+def test_a_control_is_compared_set_by_set() -> None:
+    rng = np.random.default_rng(1)
+    names, items = [f"s{k}" for k in range(8)], ("x", "z")
+    mine = {(one, item): "yn"[int(rng.uniform() < 0.4)] for one in names for item in items}
+    theirs = {key: "yn"[int(rng.uniform() < 0.7)] for key in mine}
+    both = pl.concat([answers(mine), answers(theirs, "judge (neutral)")])
+    found = measure.control_difference(
+        both, {"judge (neutral)": "judge"}, kinds={"judge (neutral)": "neutral"}
+    )
+    queries = np.array(
+        [np.mean([(mine[s, i] == "y") - (theirs[s, i] == "y") for i in items]) for s in names], float
+    )
+    row = found.filter(measure="control_difference", attribute="all").row(0, named=True)
+    assert row["value"] == pytest.approx(queries.mean())
+    mid = queries.mean()
+    reach = stats.t.ppf(0.975, 7) * stats.sem(queries) * (1 / (mid + 1) + 1 / (1 - mid))
+    ends = 2 / (1 + np.exp(-(np.log((mid + 1) / (1 - mid)) + np.array([-reach, reach])))) - 1
+    assert (row["low"], row["high"]) == pytest.approx(tuple(ends))
+    assert (row["annotator"], row["contrast"], row["reference"]) == ("judge", "annotator", "judge (neutral)")
+    assert set(found["definition"]) == {"neutral"}
+    share = found.filter(measure="control_share", attribute="all")["value"][0]
+    assert share == pytest.approx(np.mean([said == "y" for said in theirs.values()]))
+
+
+def test_sets_that_one_side_did_not_answer_do_not_enter() -> None:
+    both = pl.concat(
+        [answers({("a", "x"): "y", ("b", "x"): "y"}), answers({("a", "x"): "r", ("b", "x"): "n"}, "c")]
+    )
+    found = measure.control_difference(both, {"c": "judge"}).filter(measure="control_difference")
+    assert found["value"].to_list() == [1.0, 1.0]
+    assert found["n"].to_list() == [1, 1]
+    gone = measure.control_difference(both.filter(images="a"), {"c": "judge"})
+    assert set(gone["undefined"]) == {"no set with a usable answer from both"}
+
+
+def test_an_audit_without_a_control_is_told_what_to_add() -> None:
+    import stereotrope as st
+
+    audit = """\
+prompts: [{text: A photo of a CEO, family: occupational}]
+generators: ['openai:x']
+images_per_prompt: 4
+annotators: [{judge: 'openai:y', rubric: occupational}]
+measures: [control_difference]
+"""
+    with pytest.raises(AuditFileError, match="compares judges with their controls, and there is none; add"):
+        st.Audit.from_text(audit).plan()
