@@ -95,12 +95,20 @@ def resolve_measures(
                 continue
             if not listed and info.due is not None and not info.due(*asked):
                 continue
+            if not listed and info.frame.several_annotators(info, *asked):
+                given = _by_annotator(given)
             calls.append((info.call or info.frame.call)(info=info, given=given, setting=setting, calls=calls))
         except UsageError as error:
             raise source.error(f"measure {info.name!r}: {error}", *where) from None
         places.append(where)
     _rehearse(list(zip(calls, places, strict=True)), setting, source)
     return tuple(calls)
+
+
+def _by_annotator(given: dict[str, Any]) -> dict[str, Any]:
+    """An entry of a suite, told apart by annotator: a suite does not know how many an audit has."""
+    lists = {name: [*given[name], "annotator"] for name in ("by", "within") if name in given}
+    return {**given, **{name: list(dict.fromkeys(factors)) for name, factors in lists.items()}}
 
 
 def _fits(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> bool:

@@ -57,6 +57,12 @@ class MeasureFrame:
         """
         raise NotImplementedError
 
+    def several_annotators(
+        self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
+    ) -> bool:
+        """Whether several annotators give what a measure of it reads, so that it must tell them apart."""
+        return False
+
     def of(self, tables: RunTables, /) -> pl.DataFrame:
         """The frame of a run."""
         raise NotImplementedError

@@ -123,6 +123,14 @@ class _Frame(MeasureFrame):
     ) -> str | None:
         return None if self.has(setting) else self.lacking
 
+    def several_annotators(
+        self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
+    ) -> bool:
+        one = given.get("attribute")
+        named = [one] if isinstance(one, str) else one or setting.attributes_of(info.subject)
+        labelled = [set(each.attributes) for each in setting.annotators if each.subject == info.subject]
+        return self.annotated and any(sum(name in of for of in labelled) > 1 for name in named)
+
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
     ) -> MeasureCall:
@@ -161,6 +169,12 @@ class _Estimates(MeasureFrame):
             f"the estimates of another measure listed before it, found {shorten(on) if on else 'none'}; "
             f"list that measure first, and name it: {{{info.name}: {wanted}}}"
         )
+
+    def several_annotators(
+        self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
+    ) -> bool:
+        on = given.get("measure") or info.on
+        return any(call.name == on and "annotator" in call.arguments.get("by", ()) for call in calls)
 
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls

@@ -2,13 +2,16 @@
 
 import csv
 import json
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
 
 import stereotrope as st
+from stereotrope import report
 from stereotrope.cli.catalogue import print_suites
 from stereotrope.commands import Settings
 from stereotrope.design.phrases import occupation
@@ -267,3 +270,39 @@ def test_a_prefix_that_cannot_be_sent_is_told(tmp_path, entry, message):
     text = f"prompts: [{{text: a cup}}]\ngenerators:\n  - {entry}\nannotators: [blank]\n"
     with pytest.raises(AuditFileError, match=message):
         st.Audit.from_text(text, base=tmp_path).plan()
+
+
+def gender_by(folder, *readers, **more):
+    """The suite over label files of some annotators; the second errs in a tenth of the pictures."""
+    rng, rows = np.random.default_rng(0), []
+    names = ("file_name", "model", "prompt_group", "scenario", "variation", "prompt", *READERS)
+    cells = product("ab", ("nurse", "cook", "lawyer"), ("a person", "someone"), range(6))
+    for model, job, who, k in cells:
+        female, errs = rng.random() < 0.5, rng.random() < 0.1
+        told = [("male", "female")[female], ("male", "female")[female ^ errs]]
+        scope = (model, "occupations", f"a person working as {job}", who, f"{who} working as {job}")
+        rows.append((f"{model}{job}{who}{k}.png", *scope, *told))
+    every = pl.DataFrame(rows, schema=list(names), orient="row")
+    for name in READERS:
+        every.select(*names[:6], perceived_gender=name).write_csv(folder / f"{name}.csv")
+    source = {"labels": "first.csv", "name_from": "model", "factors": list(names[2:5]), "prompt": "prompt"}
+    listed = [{"labels": f"{n}.csv", "name": n, "attributes": ["perceived_gender"]} for n in readers]
+    asked = {"suite": "everyday", "prompts": "listed", "generators": [source], "annotators": listed, **more}
+    return st.Audit.from_text(json.dumps(asked), base=folder).run(folder / f"run {' '.join(readers)}")
+
+
+READERS = ("first", "second")
+
+
+@pytest.mark.parametrize("more", [{}, {"counted": True}])
+def test_several_annotators_of_gender_have_their_scores_each(tmp_path, more):
+    both = gender_by(tmp_path, *READERS, **more)
+    for name in READERS:
+        alone = gender_by(tmp_path, name, **more).estimates.filter(pl.col("attribute").is_not_null())
+        told = [*alone.columns[: alone.columns.index("value") + 1], "n", "excluded", "undefined"]
+        own = both.estimates.filter(annotator=name)
+        assert set(own["measure"]) == set(alone["measure"]) > {"female_ratio", "mean_ratio", "dominated"}
+        assert own.select(told).sort(told).equals(alone.select(told).sort(told))
+    page = report.write(both, figures=False).read_text("utf-8")
+    for name in READERS:
+        assert f"Whom the models draw: share labelled female in each scenario ({name})" in page

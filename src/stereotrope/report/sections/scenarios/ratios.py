@@ -67,6 +67,7 @@ class _Source:
             if isinstance(on, str) and over in material.factors and material.explain(on).section == _SHARES:
                 among = call.get("among") or call.get("group")
                 by = frozenset([*(call.get("within") or ()), *([among] if isinstance(among, str) else ())])
+                by -= {"annotator"}
                 found.setdefault((on, over), Counter())[by] += 1
         return [cls(*key, [by for by, _ in told.most_common()]) for key, told in found.items()]
 
