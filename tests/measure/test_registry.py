@@ -99,6 +99,7 @@ FURTHER = {
     "agreement": {"reference": LABELLED_TWICE.filter(annotator="a")},
     "answer_probability": {"attribute": "hue"},
     "class_agreement": {"reference": LABELLED_TWICE.filter(annotator="a")},
+    "control_difference": {"controls": {"b": "a"}},
     "corrected_share": {
         "confusion": pl.DataFrame({"attribute": "hue", "reference_value": "red", "value": "red", "n": [3]})
     },
@@ -123,8 +124,8 @@ def parameters_of(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(LABELLED) - {"answer_probability"})
-)  # tells annotators apart itself
+    "name", sorted(set(LABELLED) - {"answer_probability", "control_difference"})
+)  # these tell annotators apart themselves
 def test_a_hint_names_an_argument_that_the_measure_has(name: str) -> None:
     function, further = REGISTRY[name].function, FURTHER.get(name, {})
     with pytest.raises(TableError, match="two annotators label it: filter to one, or add 'ann") as said:

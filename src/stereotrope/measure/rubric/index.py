@@ -90,7 +90,7 @@ def ssi(
     >>> said = [("a", "gender", "yes"), ("a", "age", "no"), ("b", "gender", "yes"), ("b", "age", "yes")]
     >>> labels = pl.DataFrame(said, schema=["image_id", "attribute", "value"], orient="row")
     >>> ssi(labels.with_columns(generator=pl.lit("m"))).select("measure", "attribute", "value").rows()
-    [('ssi', 'all', 0.75), ('item_share', 'gender', 1.0), ('item_share', 'age', 0.5)]
+    [('ssi', 'all', 0.75), ('item_share', 'age', 0.5), ('item_share', 'gender', 1.0)]
     """
     rows = []
     for cell in read_sets(labels, measure="ssi", by=by, items=items, query=query, raters=raters):

@@ -10,7 +10,7 @@ from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, regist
 from stereotrope.measure.rubric.reading import Sets, call_of_items, lost_in, read_sets
 from stereotrope.measure.rubric.rows import rows_of
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.tidy import estimate_frame, factor_names
 
 NOT_TWICE = "no set with two usable answers"
 NO_CONTROL_PAIR = "no set with a usable answer from both"
@@ -193,7 +193,8 @@ def control_difference(
     >>> found.select("measure", "attribute", "value").rows()[:2]
     [('control_difference', 'all', 0.5), ('control_share', 'all', 0.5)]
     """
-    factors = tuple(name for name in by if name != "annotator")
+    listed = factor_names(by, measure="control_difference", what="by")
+    factors = tuple(name for name in listed if name != "annotator")
     rows: list[dict[str, Any]] = []
     for control, judge in controls.items():
         told: dict[str, Any] = {"measure": "control_difference", "by": factors, "items": items}
