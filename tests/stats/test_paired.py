@@ -10,6 +10,7 @@ from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
 from stereotrope.stats import (
+    exchange_test,
     paired_ratio,
     paired_t,
     rank_biserial,
@@ -184,3 +185,28 @@ def test_sizes_without_pairs_variation_or_an_original_are_undefined() -> None:
     change, *ends = paired_ratio([0.4, -0.3, 0.1], [0.2, 0.1, 0.3])  # the original may be 0
     assert change > 0
     assert np.isnan(ends).all()
+
+
+@pytest.mark.parametrize(("m", "k"), [(1, 2), (4, 2), (5, 3), (3, 5)])
+def test_settings_are_exchanged_in_all_ways(m: int, k: int) -> None:
+    table = np.random.default_rng(m).integers(0, 9, (m, k)) / 8
+    away = table - table.mean(axis=1, keepdims=True)
+    sums = np.abs([sum(way) for way in product(*away.tolist())])
+    for at in range(k):
+        p, least = exchange_test(table, at)
+        # Deviations are rounded to thousandths of their reach: ties may fall to either side.
+        seen = abs(away[:, at].sum())
+        assert np.mean(sums > seen + 0.01) - 1e-9 <= p <= np.mean(sums >= seen - 0.01) + 1e-9
+        assert least == pytest.approx(np.mean(sums >= sums.max() - 1e-9), abs=0.01)
+
+
+def test_the_exchange_holds_its_level_however_skew_scenarios_are_and_goes_as_far_as_it_can() -> None:
+    rng = np.random.default_rng(3)
+    found = []
+    for _ in range(600):
+        shares = rng.beta(0.1, 0.9, 9)[:, None]
+        found.append(exchange_test(rng.binomial(20, np.repeat(shares, 3, axis=1)) / 20, 0)[0])
+    assert np.mean(np.array(found) <= 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 600)
+    always = exchange_test([[0.6, 0.5]] * 40, 0)
+    assert always == (pytest.approx(2.0**-39), pytest.approx(2.0**-39))
+    assert exchange_test([[0.5, 0.5], [0.1, 0.1]], 1) == (1.0, 1.0)

@@ -316,7 +316,9 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
             rows.append({**row, "undefined": _NO_TEXT if _NO_TEXT in row["excluded"] else _NO_PICTURE})
             continue
         cosines = cell.vectors["cosine"].cast(pl.Float64).to_numpy()
-        value, low, high = mean_over_units(cosines, cell.units, level=level, scale=(-1.0, 1.0))
+        value, *ends, _ = mean_over_units(cosines, cell.units, level=level)
+        # Cosines lie close together: an interval for any distribution on the scale would say nothing.
+        low, high = np.clip(ends, -1.0, 1.0).tolist()
         scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
         rows.append({**row, "value": value, "low": low, "high": high, **scope})
     return estimate_frame(rows, factors=("annotator", *by))

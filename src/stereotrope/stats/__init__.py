@@ -51,7 +51,13 @@ from stereotrope.stats.intervals import (
     wilson,
 )
 from stereotrope.stats.item_correlation import shuffled_pearson
-from stereotrope.stats.means import mean_interval, mean_over_units, share_deviation, shuffled_difference
+from stereotrope.stats.means import (
+    mean_interval,
+    mean_over_units,
+    mean_p,
+    share_deviation,
+    shuffled_difference,
+)
 from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import (
     benjamini_hochberg,
@@ -63,6 +69,7 @@ from stereotrope.stats.multiplicity import (
     sign_test,
 )
 from stereotrope.stats.paired import (
+    exchange_test,
     paired_ratio,
     paired_t,
     rank_biserial,
@@ -137,6 +144,7 @@ __all__ = [
     "effective_trials",
     "entropy",
     "even_entropy",
+    "exchange_test",
     "expected_above",
     "expected_js",
     "expected_sum",
@@ -164,6 +172,7 @@ __all__ = [
     "mean_cosine",
     "mean_interval",
     "mean_over_units",
+    "mean_p",
     "mean_ranks",
     "newcombe",
     "normal_quantile",

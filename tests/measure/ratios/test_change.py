@@ -27,7 +27,8 @@ def test_changes_are_those_counted_by_hand(ratios) -> None:
     )
     assert (signed["generator"], signed["reference"], signed["contrast"]) == ("off", "usual", "generator")
     assert signed["value"] == pytest.approx(0.1 / 3)
-    assert signed["p_value"] == pytest.approx(sps.ttest_rel(after, before).pvalue)
+    # 0.2 and −0.1: no other way to exchange the two of a scenario has a sum nearer to 0.
+    assert signed["p_value"] == pytest.approx(1.0)
     assert absolute["value"] == pytest.approx(0.1)
     expected = 0.0
     for a, b in zip(before, after, strict=True):

@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_one_message(ratios) -> None:
         measure.cluster_ratio(ratios([0.5]), named(["a"]), within=["cluster"])
 
 
-def test_ratios_of_the_published_size_take_less_than_a_second(ratios) -> None:
+def test_ratios_of_the_published_size_take_less_than_two_seconds(ratios) -> None:
     rng = np.random.default_rng(5)
     shares = rng.beta(0.5, 0.8, 3217)
     frame = pl.concat(
@@ -104,7 +104,7 @@ def test_ratios_of_the_published_size_take_less_than_a_second(ratios) -> None:
     clusters = named([f"c{i % 394}" for i in range(3217)])
     start = time.process_time()
     assert measure.cluster_ratio(frame, clusters).height == 394 * 6 * 3
-    assert time.process_time() - start < 1.5
+    assert time.process_time() - start < 2.0
 
 
 AUDIT = """\

@@ -62,7 +62,12 @@ def test_it_is_the_mean_over_queries_of_sets_of_items_of_repetitions(lost: float
         spread = stats.sem(queries) / (queries.mean() * (1 - queries.mean()))
         reach = stats.t.ppf(0.975, len(queries) - 1) * spread
         ends = 1 / (1 + np.exp(-np.array([at - reach, at + reach])))
-        assert (row["low"], row["high"]) == pytest.approx(tuple(ends), abs=1e-9)
+        if "Gaffke" in row["method"]:
+            # Queries lie unevenly: the wider of both.
+            assert row["low"] < ends[0] + 1e-9
+            assert row["high"] > ends[1] - 1e-9
+        else:
+            assert (row["low"], row["high"]) == pytest.approx(tuple(ends), abs=1e-9)
         assert row["holds_for"] == "prompts like these"
 
 

@@ -263,7 +263,7 @@ def _numbers(old: Floats, new: Floats, few: bool, level: float) -> dict[str, dic
     """Names of rows → their own numbers."""
     if not len(new):
         return {name: {"undefined": _NO_PAIR} for name in _SOURCES}
-    mean, low, high = mean_interval(new - old, level=level)
+    mean, low, high, _ = mean_interval(new - old, level=level)
     p, (size, *ends), ranks = (
         paired_t(old, new),
         standardised_change(old, new, level=level),

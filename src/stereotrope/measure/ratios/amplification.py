@@ -20,7 +20,7 @@ from stereotrope.measure.ratios.reading import (
 from stereotrope.measure.ratios.references import call_with_reference, checked_reference, has_reference
 from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import mean_interval, normal_quantile, paired_t, sign_test
+from stereotrope.stats import mean_interval, mean_p, normal_quantile, sign_test
 from stereotrope.stats.arrays import Floats
 
 _EQUAL = 1e-9
@@ -78,7 +78,8 @@ def amplification(
     -------
     polars.DataFrame
         Estimates. ``amplification``: Δ of each scenario that counts, in [−1, 1], its interval that of the
-        ratio alone: the reference is taken as known. ``amplification_mean``: with the t interval and p for 0.
+        ratio alone: the reference is taken as known. ``amplification_mean``: with the interval of
+        :func:`stereotrope.stats.mean_interval` and p for 0.
         ``amplified_share``: two rows, of the scenarios in which the value is the ``majority`` of the
         reference and in which it is the ``minority``, how many are amplified; ``numerator`` of
         ``denominator``, the others being reduced; ``floor`` is what pictures drawn with just the shares of
@@ -99,7 +100,7 @@ def amplification(
     (captions), its chance makes it look more extreme than it is, and the pictures seem to reduce it: ask for
     many, by ``least``. A scenario whose prompts say the same as the reference's is the user's claim.
     Over 5 to 100 scenarios, wordings alike or not, intervals of single scenarios covered 0.95 to 0.99 (of the
-    prompts that were asked), of the mean 0.92 to 0.99, and of ``amplified_share`` 0.91 to 1.00: of what so
+    prompts that were asked), of the mean 0.93 to 0.99, and of ``amplified_share`` 0.91 to 1.00: of what so
     many pictures read, not of what pictures without end would (down to 0.77 with 20 a scenario).
 
     References
@@ -189,17 +190,17 @@ def _over_all(known: Scenarios, shared: dict[str, Any], level: float) -> Iterato
         return
     share, value, n = (known.rows[name].to_numpy() for name in ("_share", "value", "n"))
     gap = share - value
-    middle, low, high = mean_interval(gap, level=level, scale=(-1.0, 1.0))
+    middle, low, high, how = mean_interval(gap, level=level, scale=(-1.0, 1.0))
     none = bool(np.isnan(low))
     yield {
         **mean,
         "value": middle,
         "low": low,
         "high": high,
-        "p_value": np.nan if none else paired_t(value, share),
+        "p_value": np.nan if none else mean_p(gap, 0.0, scale=(-1.0, 1.0)),
         "holds_for": None if none else LIKE_THESE,
         "flags": {"one_level": m == 1, "no_variation": none and m > 1},
-        "method": f"mean over {m} scenarios; t interval on the logit scale; p: Student's t",
+        "method": f"mean over {m} scenarios; interval: {how}; p: of the same test",
     }
     grown = np.where(share > 0.5, -gap, gap)
     changed, split = np.abs(gap) > _EQUAL, np.abs(share - 0.5) <= _EQUAL

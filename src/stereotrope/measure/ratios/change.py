@@ -14,7 +14,7 @@ from stereotrope.measure.ratios.reading import LevelTable, level_tables
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import mean_interval, normal_quantile, paired_t, shuffled_difference
+from stereotrope.stats import exchange_test, mean_interval, normal_quantile, shuffled_difference
 from stereotrope.stats.arrays import Floats
 
 _NONE = "no scenario is kept by both"
@@ -31,7 +31,7 @@ def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> boo
     suite="everyday",
     bounds=(-1.0, 1.0),
     direction="0: the same ratios; ratio_change −1 to 1, its absolute value 0 to 1 with a noise floor",
-    source="everyday gender, appendix D.2; Student 1908",
+    source="everyday gender, appendix D.2; Student 1908; Fisher 1935",
     needs="estimates",
     also=("ratio_change_absolute",),
     own_bounds={"ratio_change_absolute": (0.0, 1.0)},
@@ -73,10 +73,12 @@ def ratio_change(
     -------
     polars.DataFrame
         Two rows a pair: ``ratio_change`` in [−1, 1], above 0 where the setting shows more than its
-        ``reference``, with the t interval and p for 0; ``ratio_change_absolute`` in [0, 1] with the t
-        interval, its ``floor``, what pictures shuffled between the two settings would read, ``excess``, ``z``
-        and a one-sided ``p_value`` for no more than the floor, which holds for these prompts. ``n`` is the
-        number of scenarios; ``q_value`` Benjamini–Hochberg over the rows of one name.
+        ``reference``, with p for settings that are alike, exact: in each scenario either ratio might have
+        been the setting's; ``ratio_change_absolute`` in [0, 1] with its ``floor``, what pictures shuffled
+        between the two settings would read, ``excess``, ``z`` and a one-sided ``p_value`` for no more than
+        the floor, which holds for these prompts. Intervals are those of
+        :func:`stereotrope.stats.mean_interval`. ``n`` is the number of scenarios; ``q_value``
+        Benjamini–Hochberg over the rows of one name.
 
     Undefined
     ---------
@@ -90,11 +92,12 @@ def ratio_change(
     where the pictures of a scenario are independent, and somewhat too high where its prompts differ. Its p is
     by the gamma distribution with the mean and variance of all shuffles: at 0.05 it rejected 0.02 to 0.06 of
     settings alike, at 0.001 0.000 to 0.002, 3 to 400 scenarios of 20 and 200 pictures. Changes up and down
-    cancel in the signed mean.
+    cancel in the signed mean, whose p is never below :math:`2^{1-m}` over ``m`` scenarios.
 
     References
     ----------
-    “Large-scale gender analysis”, appendix D.2; Student (1908), Biometrika 6.
+    “Large-scale gender analysis”, appendix D.2; Student (1908), Biometrika 6; Fisher (1935), The Design of
+    Experiments.
 
     Examples
     --------
@@ -153,10 +156,11 @@ def _changed(table: LevelTable, one: int, other: int, level: float) -> Iterator[
         yield from ({**row, "measure": name, "undefined": _NONE} for name in names)
         return
     here, there = (table.shares[known, at] for at in (one, other))
-    how = f"mean over {m} scenarios; t interval on the logit scale"
     signed = _mean(here - there, (-1.0, 1.0), level)
-    p = np.nan if signed["holds_for"] is None else paired_t(there, here)
-    yield {**row, "measure": "ratio_change", **signed, "p_value": p, "method": f"{how}; p: Student's t"}
+    p, least = exchange_test(np.stack([here, there], axis=1), 0)
+    tested = {"p_value": p, "p_least": least, "holds_for": LIKE_THESE} if m > 1 else {}
+    how = f"{signed['method']}; p: settings exchanged within scenarios, exact"
+    yield {**row, "measure": "ratio_change", **signed, **tested, "method": how}
     n_here, n_there = (table.n[known, at] for at in (one, other))
     by_chance = shuffled_difference(np.rint(here * n_here), n_here, np.rint(there * n_there), n_there)
     absolute = _mean(np.abs(here - there), (0.0, 1.0), level)
@@ -167,12 +171,12 @@ def _changed(table: LevelTable, one: int, other: int, level: float) -> Iterator[
         **absolute,
         **beyond,
         "holds_for": absolute["holds_for"] if beyond["p_value"] is None else THESE_PROMPTS,
-        "method": f"{how}; floor: all shuffles of pictures between the two; p: gamma, one-sided",
+        "method": f"{absolute['method']}; floor: all shuffles of pictures of the two; p: gamma, one-sided",
     }
 
 
 def _mean(values: Floats, scale: tuple[float, float], level: float) -> dict[str, Any]:
-    mean, low, high = mean_interval(values, level=level, scale=scale)
+    mean, low, high, how = mean_interval(values, level=level, scale=scale)
     none = bool(np.isnan(low))
     flags = {"one_level": values.size == 1, "no_variation": none and values.size > 1}
     return {
@@ -181,6 +185,7 @@ def _mean(values: Floats, scale: tuple[float, float], level: float) -> dict[str,
         "high": high,
         "holds_for": None if none else LIKE_THESE,
         "flags": flags,
+        "method": f"mean over {values.size} scenarios; interval: {how}",
     }
 
 

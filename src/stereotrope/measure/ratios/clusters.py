@@ -85,10 +85,10 @@ def cluster_ratio(
     Returns
     -------
     polars.DataFrame
-        Three rows a cluster and model, and over all models: ``cluster_ratio`` in [0, 1] with the t interval
-        on the logit scale; ``cluster_spread``, the standard deviation; ``cluster_rank`` from 1, ties sharing
-        their mean rank, whose intervals hold all ranks of a ranking together. ``n`` is the number of
-        scenarios; all hold for other scenarios like these.
+        Three rows a cluster and model, and over all models: ``cluster_ratio`` in [0, 1] with the interval of
+        :func:`stereotrope.stats.mean_interval`; ``cluster_spread``, the standard deviation;
+        ``cluster_rank`` from 1, ties sharing their mean rank, whose intervals hold all ranks of a ranking
+        together. ``n`` is the number of scenarios; all hold for other scenarios like these.
 
     Undefined
     ---------
@@ -200,9 +200,9 @@ def _numbers(own: Floats, ranked: Sequence[float], level: float) -> dict[str, di
     n = own.size
     if not n:
         return {name: {"undefined": NO_SHARE} for name in ("cluster_ratio", "cluster_spread", "cluster_rank")}
-    mean, low, high = mean_interval(own, level=level, scale=(0.0, 1.0))
+    mean, low, high, made = mean_interval(own, level=level, scale=(0.0, 1.0))
     alone = {"one_level": n == 1}
-    how = f"mean over {n} scenarios; t interval on the logit scale"
+    how = f"mean over {n} scenarios; interval: {made}"
     spread = {"value": float(own.std(ddof=1))} if n > 1 else {"undefined": "a single scenario has no spread"}
     order = "ranks means; interval: simultaneous, Tukey–Kramer, variances that borrow from all clusters"
     unvaried = alone | {"no_variation": n > 1 and bool(np.isnan(low))}

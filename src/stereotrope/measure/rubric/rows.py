@@ -69,8 +69,8 @@ def _student(
     queries: pl.DataFrame, flags: Mapping[str, bool], level: float, interval: Interval
 ) -> dict[str, Any]:
     least = -1.0 if interval == "signed" else 0.0
-    mean, low, high = mean_interval(queries["yes"].to_numpy(), level=level, scale=(least, 1.0))
-    method = f"Student over {queries.height} queries, drawn between {least:g} and 1"
+    mean, low, high, how = mean_interval(queries["yes"].to_numpy(), level=level, scale=(least, 1.0))
+    method = f"over {queries.height} queries, between {least:g} and 1: {how}"
     told = {"value": mean, "method": method.replace("-", "−")}
     if queries.height < FEWEST_PROMPTS or low != low:
         return {**told, "flags": {**flags, "no_variation": queries.height >= FEWEST_PROMPTS}}

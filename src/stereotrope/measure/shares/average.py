@@ -45,7 +45,8 @@ def average(
     same, whatever its n. The t interval is :math:`\\bar s ± t_{m-1}·sd/\\sqrt m` where the score has no
     two bounds, cut where it has one. Between a least value :math:`a` and a greatest :math:`b` it is drawn
     on the scale of :math:`x = \\ln\\frac{s-a}{b-s}`, as
-    :math:`x(\\bar s) ± t_{m-1}·\\frac{sd}{\\sqrt m}·\\frac{b-a}{(\\bar s-a)(b-\\bar s)}`.
+    :math:`x(\\bar s) ± t_{m-1}·\\frac{sd}{\\sqrt m}·\\frac{b-a}{(\\bar s-a)(b-\\bar s)}`, and takes in
+    Gaffke's where scores lie unevenly (:func:`stereotrope.stats.mean_interval`).
 
     Parameters
     ----------
@@ -72,9 +73,10 @@ def average(
     Notes
     -----
     The interval says how the mean would vary with other objects like these, not with other images of
-    the same ones. It ends within the scale, and covered 0.92 to 0.98 over 3, 5 and 8 levels of skewed scores,
-    where the plain interval cut at the ends covered 0.84 to 0.95; where most levels are near a bound and a
-    few far from it, 0.73 over 3 and 0.92 over 8. ``value`` is as biased as its scores: means of
+    the same ones. It ends within the scale, and covered 0.94 to 0.98 over 3 to 60 levels of skewed scores,
+    where the plain interval cut at the ends covered 0.84 to 0.95. Where most levels are near a bound and
+    three in ten far from it, it covered 0.94 to 0.97 from 8 levels on, and 0.87 to 0.89 over 3 to 5: so few
+    may all be near the bound, and show no far one. ``value`` is as biased as its scores: means of
     divergences compare by ``excess``. A category that
     ``share_difference`` does not list for a level counts as missing there: name the categories with its
     ``value=``.
@@ -161,10 +163,5 @@ def _interval(
     if kind == "bootstrap":
         how = f"percentile bootstrap of levels, {n_bootstrap} resamples, seed {seed}"
         return (*cluster_bootstrap_mean(values, level=level, n_resamples=n_bootstrap, seed=seed), how)
-    how = "t interval over levels"
-    mean, low, high = mean_interval(values, level=level, scale=scale)
-    if np.isnan(low):
-        return mean, low, high, how
-    if None not in scale:
-        return mean, low, high, how + " on the logit scale"
-    return mean, low, high, how + ", cut at the ends of the scale" * (low in scale or high in scale)
+    mean, low, high, how = mean_interval(values, level=level, scale=scale)
+    return mean, low, high, f"interval over levels: {how}"

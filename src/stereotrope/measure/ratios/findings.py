@@ -1,0 +1,56 @@
+"""What stands out among ratios of scenarios: settings and models that show a value more often than others."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
+from stereotrope.measure.sentences import clean, quoted
+from stereotrope.tables import ALL_ATTRIBUTES
+
+
+@finder("ratio_difference", place=22)
+def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Differences of ratios on average over scenarios, each pair of settings and each set of levels a test.
+
+    That no level deviates from the mean of all is one hypothesis, of which the clearest level is told. The
+    absolute change is left out: its p is of the prompts that were asked, and rejects where wordings differ.
+    """
+    rows = evidence.estimates.filter(
+        pl.col("measure").is_in(["ratio_change", "model_deviation", "variation_effect"]),
+        pl.col("p_value").is_not_null(),
+        pl.col("attribute").ne_missing(ALL_ATTRIBUTES),
+    )
+    for row in rows.iter_rows(named=True):
+        scope, contrast, reference = scope_of(row), row["contrast"], row["reference"]
+        yield Candidate.tested(
+            "ratio_difference",
+            row if reference is not None else {**row, contrast: None},
+            sentence=partial(_told, row, scope),
+            images=partial(_shown, evidence, row, scope),
+            category=row["category"],
+            value=row["value"],
+            interval=(row["value"], row["low"], row["high"]),
+            size="on average by",
+            parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
+            # What it counts are scenarios.
+            labelled=None,
+            n=None,
+        )
+
+
+def _told(row: Mapping[str, Any], scope: Mapping[str, str]) -> str:
+    contrast = row["contrast"]
+    others = [f"{clean(name)} {quoted(level)}" for name, level in scope.items() if name != contrast]
+    where = f" ({', '.join(others)})" if others else ""
+    seen = f"{quoted(row['attribute'].replace('_', ' '))} is labelled {quoted(str(row['category']))}"
+    often = "more often" if row["value"] > 0 else "less often"
+    beside = "all on average" if row["reference"] is None else quoted(row["reference"])
+    this = f"{clean(contrast)} {quoted(scope[contrast])}"
+    return f"Over {row['n']} scenarios{where}, {seen} {often} with {this} than with {beside}."
+
+
+def _shown(evidence: RunEvidence, row: Mapping[str, Any], scope: Mapping[str, str]) -> list[str]:
+    return list(evidence.pictures.values(row["attribute"], scope).get(row["category"], ()))
