@@ -11,6 +11,8 @@ import pytest
 from stereotrope import Audit
 from stereotrope.errors import AuditFileError
 
+ENDS = ("value", "low", "high")
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
@@ -79,6 +81,29 @@ def test_powered_ratios_stand_beside_female_ratios(study: Path) -> None:
     assert other["value"] == pytest.approx(0.5)
     assert other["low"] < 0.5 < other["high"]
     assert (other["category"], other["attribute"]) == ("female", "gender")
+
+
+def test_powered_scores_stand_beside_stereotype_scores(study: Path) -> None:
+    """Of every woman both find that she is female, which is true of half."""
+    known = {"shares": {"women": {"gender=female": {"share": 0.5, "source": "a survey", "year": 2020}}}}
+    (study / "known.json").write_text(json.dumps(known), encoding="utf-8")
+    score = {"stereotype_score": {"reference": "known.json", "over": "group"}}
+    run = audit(study, measures=[score, "share", "share_difference"]).run(study / "run")
+    rows = run.estimates.filter(group="women", annotator="judge", category="female")
+    raw, powered, difference, share = (
+        rows.filter(measure=name).row(0, named=True)
+        for name in ("stereotype_score", "ppi_stereotype_score", "ppi_stereotype_difference", "ppi_share")
+    )
+    assert raw["value"] == 0.5
+    assert difference["value"] == pytest.approx(share["value"] - 0.5)
+    assert difference["low"] == pytest.approx(share["low"] - 0.5)
+    assert [powered[name] for name in ENDS] == [difference[name] for name in ENDS]
+    assert (powered["n"], powered["n_reference"], powered["p_value"]) == (60, 20, None)
+    assert "true share: a survey, 2020" in powered["source"]
+    plain = run.estimates.filter(measure="ppi_stereotype_score", group="plain")
+    assert set(plain["undefined"]) == {"no true share"}
+    page = (study / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "How much more often people would find an attribute shown" in page
 
 
 def test_without_a_reference_there_are_no_such_rows(study: Path) -> None:

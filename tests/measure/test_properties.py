@@ -291,6 +291,9 @@ MEASURES: dict[str, Measure] = {
     ),
     "ppi_difference": lambda x: measure.ppi_difference(x, checked(x), within=("generator", "object")),
     "ppi_share": lambda x: measure.ppi_share(x, checked(x), by=SCOPE),
+    "ppi_stereotype_score": lambda x: measure.ppi_stereotype_score(
+        x, checked(x), "product_colour", reference=TRUE_SHARES, over="group", within=("generator", "object")
+    ),
     "profile": lambda x: measure.profile(
         measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "group"
     ),
@@ -614,6 +617,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
             "order_flip_rate",
             "ppi_difference",
             "ppi_share",
+            "ppi_stereotype_score",
             "profile",
             "control_difference",
             "item_correlation",

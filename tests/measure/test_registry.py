@@ -95,6 +95,9 @@ LABELLED_TWICE = pl.DataFrame(
         "confidence": 0.5,
     }
 )
+_TRUE = pl.DataFrame(
+    {"group": ["base"], "attribute": "hue", "category": "red", "reference": 0.5, "source": "a survey"}
+)
 FURTHER = {
     "agreement": {"reference": LABELLED_TWICE.filter(annotator="a")},
     "answer_probability": {"attribute": "hue"},
@@ -108,13 +111,14 @@ FURTHER = {
     "female_ratio": {"attribute": "hue"},
     "ppi_difference": {"reference": LABELLED_TWICE.filter(annotator="a")},
     "ppi_share": {"reference": LABELLED_TWICE.filter(annotator="a")},
-    "share_difference": {"baseline": "base"},
-    "stereotype_score": {
-        "reference": pl.DataFrame(
-            {"group": ["base"], "attribute": "hue", "category": "red", "reference": 0.5, "source": "a survey"}
-        ),
+    "ppi_stereotype_score": {
+        "people": LABELLED_TWICE.filter(annotator="a"),
+        "attribute": "hue",
+        "reference": _TRUE,
         "over": "group",
     },
+    "share_difference": {"baseline": "base"},
+    "stereotype_score": {"reference": _TRUE, "over": "group"},
     "unfounded_rate": {"known": None},
 }
 

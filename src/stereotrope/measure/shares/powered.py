@@ -28,7 +28,9 @@ _CLOSED = {
 }
 
 
-def _beside(call: MeasureCall | None, tables: RunTables, name: str) -> Iterator[tuple[Any, Any, list[str]]]:
+def people_beside(
+    call: MeasureCall | None, tables: RunTables, name: str
+) -> Iterator[tuple[Any, Any, list[str]]]:
     """Labels of each annotator, those of the reference, and the attributes that both label.
 
     What the reference was made from is not put right by it, nor an attribute of which it labelled every
@@ -77,7 +79,7 @@ def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame |
         call = replace(call, arguments={"attribute": "gender", **call.arguments})
         female = taken.get("female", "female")
         more |= {"value": female, "of": (female, taken.get("male", "male"))}
-    parts = _beside(call, tables, "female_ratio" if ratio else "share")
+    parts = people_beside(call, tables, "female_ratio" if ratio else "share")
     made = [ppi_share(labels, people, known, by=by, **more) for labels, people, known in parts]
     if not made:
         return None
@@ -93,7 +95,7 @@ def _beside_difference(call: MeasureCall | None, tables: RunTables) -> pl.DataFr
     more = {name: call.arguments[name] for name in names if call.arguments.get(name) is not None}
     held = [*call.arguments.get("within", ("generator", "object")), call.arguments.get("dimension")]
     within = list(dict.fromkeys([*filter(None, held), "annotator"]))
-    parts = _beside(call, tables, "share_difference")
+    parts = people_beside(call, tables, "share_difference")
     made = [ppi_difference(labels, people, known, within=within, **more) for labels, people, known in parts]
     return pl.concat(made, how="diagonal") if made else None
 
@@ -178,12 +180,12 @@ def ppi_share(
     by = factor_names(by, measure="ppi_share", what="by")
     rows = []
     for cell, categories in sampled_cells(labels, reference, attribute, value, of, by):
-        claim, told = claim_of(cell.sampled), _untold(categories)
+        claim, told = claim_of(cell.sampled), unpowered(categories)
         if cell.n_labelled and categories and cell.trouble is None:
             shares = cell.powered(categories, claim, level)
             ends = wilson(shares.value * shares.n_effective, shares.n_effective, level=level)
-            told = _told([cell], claim, "Wilson", [shares], shares.value, *ends, categories)
-        row = {"measure": "ppi_share", **_shared(cell, by, level), "n_reference": cell.n_labelled}
+            told = powered_numbers([cell], claim, "Wilson", [shares], shares.value, *ends, categories)
+        row = {"measure": "ppi_share", **powered_row(cell, by, level), "n_reference": cell.n_labelled}
         rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return estimate_frame(rows, factors=by)
 
@@ -265,22 +267,23 @@ def ppi_difference(
     for cell, categories in cells:
         if cell.key[-1] == baseline:
             continue
-        base, told = reference_of(cell.key[:-1], bases.get(cell.attribute, {})), _untold(categories)
+        base, told = reference_of(cell.key[:-1], bases.get(cell.attribute, {})), unpowered(categories)
         if base is not None and min(cell.n_labelled, base.n_labelled) and categories and not cell.trouble:
             claim = claim_of(cell.sampled, base.sampled)
             sides = [side.powered(categories, claim, level) for side in (cell, base)]
             counts = [x for side in sides for x in (side.value * side.n_effective, side.n_effective)]
             ends = newcombe(*counts, level=level)
-            told = _told(
+            told = powered_numbers(
                 [cell, base], claim, "Newcombe", sides, sides[0].value - sides[1].value, *ends, categories
             )
-        row = {"measure": "ppi_difference", **_shared(cell, by, level), "contrast": group}
+        row = {"measure": "ppi_difference", **powered_row(cell, by, level), "contrast": group}
         row |= {"reference": baseline, "n_reference": base.pictures.height if base else 0}
         rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return estimate_frame(rows, factors=by)
 
 
-def _shared(cell: SampledCell, by: Sequence[str], level: float) -> dict[str, Any]:
+def powered_row(cell: SampledCell, by: Sequence[str], level: float) -> dict[str, Any]:
+    """What all rows of a cell say, undefined as long as no number stands in its place."""
     return {
         "definition": "ppi",
         **dict(zip(by, cell.key, strict=True)),
@@ -293,13 +296,13 @@ def _shared(cell: SampledCell, by: Sequence[str], level: float) -> dict[str, Any
     }
 
 
-def _untold(categories: Sequence[str]) -> dict[str | None, dict[str, Any]]:
+def unpowered(categories: Sequence[str]) -> dict[str | None, dict[str, Any]]:
     """A row a value without a number; one in all where there is no value either."""
     names: Sequence[str | None] = categories or [None]
     return {name: {} for name in names}
 
 
-def _told(
+def powered_numbers(
     cells: Sequence[SampledCell],
     claim: Claim,
     kind: str,

@@ -153,7 +153,7 @@ def stereotype_score(
                 "level": level,
                 "source": _SOURCE if odds is None else "OASIS, eq. 3 and 4",
             }
-            told = _true_share(known, over, shared)
+            told = true_share_of(known, over, shared)
             if told is None and not cell.n:
                 continue
             why = meant.why_not(cell.attribute, shared) or (None if cell.n else NO_LABEL)
@@ -177,7 +177,7 @@ def _categories(known: pl.DataFrame, attribute: str, value: str) -> list[str]:
     return told.unique(maintain_order=True).to_list() or [value]
 
 
-def _true_share(known: pl.DataFrame, over: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
+def true_share_of(known: pl.DataFrame, over: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
     """What is known of an attribute in a concept."""
     category = pl.col("category").fill_null(row["category"]) == row["category"]
     found = known.filter(category, pl.col(over) == row[over], pl.col("attribute") == row["attribute"])
