@@ -313,6 +313,10 @@ MEASURES: dict[str, Measure] = {
     "control_difference": lambda x: measure.control_difference(
         judged(constraints(x)), {"b": "a"}, by=("generator", "object")
     ),
+    "ppi_ssi": lambda x: measure.ppi_ssi(judged(constraints(x)), "b", by=("generator", "object")),
+    "set_agreement": lambda x: measure.set_agreement(
+        judged(constraints(x)), "b", by=("attribute", "generator")
+    ),
     "stability": lambda x: measure.stability(
         ratios_by(x, SCOPE),
         "object",
@@ -535,6 +539,7 @@ COUNT_OTHERS = {
     "deterministic_share": "cells",
     "judge_correlation": "points",
     "profile": "prompts",
+    "ppi_ssi": "answers",
     "corrected_share": "its reference is the checked sample",
 }
 """Measures whose n counts something else than pictures."""
@@ -622,7 +627,9 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
             "control_difference",
             "item_correlation",
             "item_flip_rate",
+            "ppi_ssi",
             "refusal_rate",
+            "set_agreement",
             "ssi",
             "violation_rate",
         }

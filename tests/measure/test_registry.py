@@ -111,12 +111,14 @@ FURTHER = {
     "female_ratio": {"attribute": "hue"},
     "ppi_difference": {"reference": LABELLED_TWICE.filter(annotator="a")},
     "ppi_share": {"reference": LABELLED_TWICE.filter(annotator="a")},
+    "ppi_ssi": {"reference": "a"},
     "ppi_stereotype_score": {
         "people": LABELLED_TWICE.filter(annotator="a"),
         "attribute": "hue",
         "reference": _TRUE,
         "over": "group",
     },
+    "set_agreement": {"reference": "a"},
     "share_difference": {"baseline": "base"},
     "stereotype_score": {"reference": _TRUE, "over": "group"},
     "unfounded_rate": {"known": None},
@@ -128,7 +130,7 @@ def parameters_of(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(LABELLED) - {"answer_probability", "control_difference"})
+    "name", sorted(set(LABELLED) - {"answer_probability", "control_difference", "ppi_ssi", "set_agreement"})
 )  # these tell annotators apart themselves
 def test_a_hint_names_an_argument_that_the_measure_has(name: str) -> None:
     function, further = REGISTRY[name].function, FURTHER.get(name, {})

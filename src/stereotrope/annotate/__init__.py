@@ -23,6 +23,7 @@ from stereotrope.annotate.picture import Picture, Subject, subject_id
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.registry import ANNOTATORS, annotator, create, made_file
 from stereotrope.annotate.rubric import RubricJudge
+from stereotrope.annotate.set_labels import ImportedSetLabels
 from stereotrope.annotate.taxonomy import (
     Scope,
     Taxonomy,
@@ -53,6 +54,7 @@ __all__ = [
     "GivenEmbeddings",
     "ImportedCaptions",
     "ImportedLabels",
+    "ImportedSetLabels",
     "Label",
     "LexiconAnnotator",
     "Picture",

@@ -58,6 +58,7 @@ class Annotator:
     size: Pictures in a set.
     control_of: Name of the annotator whose answers it checks: what it says speaks of that one, and not of
     pictures.
+    labelled_sets: Of labels of sets made elsewhere, those of the last derivation: id → images.
     stage: Name of its outcomes in the ledger.
     keeps: Folder of the run where its file lies, if it has one.
     libraries: Further libraries whose version can change what it says.
@@ -85,6 +86,7 @@ class Annotator:
     batch: int = 1
     size: int = 4
     control_of: str | None = None
+    labelled_sets: Mapping[str, tuple[str, ...]] = {}
     stage: str = "annotate"
     keeps: str | None = None
     libraries: tuple[str, ...] = ()

@@ -272,6 +272,10 @@ class Subjects:
         known: dict[str, tuple[Subject, list[str]]] = {}
         for one, look in self._parts(labels):
             known.setdefault(look.subject.id, (look.subject, []))[1].append(one.name)
+        for one in self.plan.annotators:
+            for at, ids in one.labelled_sets.items():
+                subject = Subject("set", at, tuple({"image_id": each} for each in ids))
+                known.setdefault(at, (subject, []))[1].append(one.name)
         rows = [
             (subject.kind, subject.id, row["image_id"], position, subject.region, json.dumps(names))
             for subject, names in known.values()
@@ -305,6 +309,14 @@ class Subjects:
             (look.subject.id, one.name, name)
             for one, look in self._parts(labels)
             for name in look.annotator.asked(self._levels[look.subject.images[0]["prompt_id"]])
+        ]
+        rows += [
+            (part, one.name, name)
+            for one in self.plan.annotators
+            for part, name in labels.filter(annotator=one.name, subject_kind="set")
+            .select("subject_id", "attribute")
+            .iter_rows()
+            if part in one.labelled_sets
         ]
         rows += [
             (part, one.name, name)
