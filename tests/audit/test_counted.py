@@ -263,7 +263,7 @@ def test_mistakes_in_files_are_told_by_their_row(
         (
             "{boxes: people.csv,",
             "{boxes: boxes.csv,",
-            r"'judge': .* found the boxes in boxes.csv \('detector'\) and the labels in people.csv: put",
+            r"'judge': .* found the boxes in boxes.csv \('detector'\) and the labels in people.csv: join",
         ),
         ("{boxes: people.csv,", "{boxes: people.csv, box: image,", r"'judge': .* name the same columns"),
         (

@@ -62,6 +62,12 @@ def test_a_damaged_file_is_named(
         (IMAGES, "", r"people.csv: must have at least one row, found none"),
         ("", PEOPLE, r"images.csv: must have at least one row, found none"),
         (IMAGES, PEOPLE + 'a.png,"[9, 9', r"people.csv: cannot be read"),
+        (
+            IMAGES,
+            PEOPLE + "a.png,female\n",
+            r"people.csv:5: must have 3 fields as the header, found 2; add com",
+        ),
+        (IMAGES + "c.png\n", PEOPLE, r"images.csv:5: must have 4 fields as the header, found 1; add commas"),
         (IMAGES, PEOPLE + "a.png,,male,more\n", r"people.csv: cannot be read \(found more fields"),
         (
             IMAGES,

@@ -22,7 +22,7 @@ def test_of_leaves_other_values_out_by_name(make_labels) -> None:
     labels = make_labels({("m", "car", "women"): {"female": 3, "both": 2, "male": 1}}, "gender")
     (cell,) = read_cells(labels, by=("generator",), of=("female", "male"))
     assert cell.n == 4
-    assert dict(cell.excluded) == {"not in of: both": 2}
+    assert dict(cell.excluded) == {"labelled both": 2}
 
 
 def test_a_combination_of_the_design_without_labels_of_an_attribute_is_an_empty_cell(make_labels) -> None:

@@ -72,8 +72,9 @@ def _of_other_rows(annotator: Annotator, annotators: Sequence[Annotator]) -> str
             if one.rows.digest != annotator.rows.digest:
                 return (
                     f"{_HERE}, and labels of regions stand in the rows of their boxes; found the boxes in "
-                    f"{one.file} ({one.name!r}) and the labels in {annotator.file}: put them in one file as "
-                    "columns, or take out `counted`"
+                    f"{one.file} ({one.name!r}) and the labels in {annotator.file}: join both by picture and "
+                    "box into one file (docs/how-to/import-labels.md has the command) and name it in both "
+                    "entries, or take out `counted`"
                 )
             here, there = ((by.key, by.model, by.box) for by in (annotator, one))
             if here != there:

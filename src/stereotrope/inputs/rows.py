@@ -27,7 +27,7 @@ PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 _PICTURE_NAMES = (*PICTURE_KEYS, "image", "image_name", "image_file", "filename", "file", "path", "id")
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
-_MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _HEADER_PARTS = re.compile(r'"[^"]*"?|[,;\t]|[\r\n]+|[^,;\t\r\n]+')
 """Quoted text, a delimiter, line ends, or text up to one of them: a quote opens only where a field does."""
 _OTHER_FILES = {
@@ -246,8 +246,8 @@ def _csv(name: str, text: str) -> RowFile:
             alone = f", {shorten(named[0])}" if len(named) == 1 else ""
             raise MetadataError(
                 f"{name}:{line}: must have {len(columns)} fields as the header{alone}, found {len(record)}; "
-                f"add or remove {_MARKS[delimiter]}, and put values that hold {_MARKS[delimiter]} in double "
-                "quotes"
+                f"add or remove {DELIMITERS[delimiter]}, and put values that hold {DELIMITERS[delimiter]} in "
+                "double quotes"
             )
         values = {column: value for column, value in zip(columns, record, strict=True) if column}
         rows.append(Row(name, line, values))
@@ -257,7 +257,7 @@ def _csv(name: str, text: str) -> RowFile:
 
 def _delimiter(text: str) -> str:
     """Return the delimiter that the header has most of outside quotes; the comma where it has none."""
-    counts = dict.fromkeys(_MARKS, 0)
+    counts = dict.fromkeys(DELIMITERS, 0)
     blank = True
     for part in _HEADER_PARTS.finditer(text):
         found = part.group()
@@ -266,10 +266,10 @@ def _delimiter(text: str) -> str:
         elif found[0] not in "\r\n":
             blank = blank and not found.strip(' \t"')
         elif blank:
-            counts = dict.fromkeys(_MARKS, 0)
+            counts = dict.fromkeys(DELIMITERS, 0)
         else:
             break
-    return max(_MARKS, key=counts.__getitem__)
+    return max(DELIMITERS, key=counts.__getitem__)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Files of millions of rows: read column by column when they are needed, and never whole."""
 
+import csv
 import hashlib
 import shutil
 import tempfile
@@ -13,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import MetadataError
-from stereotrope.inputs.rows import PARQUET, RowFile
+from stereotrope.inputs.rows import DELIMITERS, PARQUET, RowFile, long_fields
 
 ROW = "\0row"
 """Column with the number of a row, from 1, under a name that no column of a file has."""
@@ -123,7 +124,7 @@ def scan_rows(path: Path, *, name: str | None = None) -> ScannedFile:
         digest = _digest(path)
         if suffix != PARQUET:
             kept = _Folder()
-            path = _as_parquet(path, kept.path, _MARKS[suffix])
+            path = _as_parquet(path, kept.path, called, _MARKS[suffix])
         rows = pl.scan_parquet(path, row_index_name=ROW, row_index_offset=1)
         given = [name for name in rows.collect_schema().names() if name != ROW]
         n_rows = int(rows.select(pl.len()).collect().item())
@@ -152,7 +153,7 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _as_parquet(path: Path, folder: Path, mark: str) -> Path:
+def _as_parquet(path: Path, folder: Path, called: str, mark: str) -> Path:
     """The same rows as a Parquet file in a folder, every column as text."""
     with path.open("rb") as file:
         header = file.readline()
@@ -161,4 +162,23 @@ def _as_parquet(path: Path, folder: Path, mark: str) -> Path:
     written = folder / "rows.parquet"
     read = pl.scan_csv(path, separator=mark, infer_schema=False, encoding="utf8")
     read.filter(~pl.all_horizontal(pl.all().is_null())).sink_parquet(written, compression="lz4")
+    columns = read.collect_schema().names()
+    if pl.scan_parquet(written).select(pl.col(columns[-1]).has_nulls()).collect().item():
+        _refuse_short(path, called, mark, len(columns))
     return written
+
+
+def _refuse_short(path: Path, called: str, mark: str, n: int) -> None:
+    """Refuse rows of fewer fields than the header, which Polars fills with nothing: it cannot tell them.
+
+    Raises MetadataError: There is one; the message has its line.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file, long_fields():
+        line, reader = 1, csv.reader(file, delimiter=mark)
+        for record in reader:
+            if len(record) < n and any(record):
+                raise MetadataError(
+                    f"{called}:{line}: must have {n} fields as the header, found {len(record)}; add "
+                    f"{DELIMITERS[mark]} where values are empty"
+                )
+            line = reader.line_num + 1

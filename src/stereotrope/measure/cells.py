@@ -24,7 +24,7 @@ SMALL_N = 10
 """Below this number of usable labels an estimate is flagged ``small_n``."""
 PAIR = "pair"
 """``sides`` of two levels that are compared with each other, none of them a baseline."""
-NOT_IN_OF = "not in of: "
+NOT_IN_OF = "labelled "
 """Beginning of the reason of a label whose value is none of those asked for."""
 MUCH_MISSING = 0.05
 """Share of missing labels beyond which a share is given the bounds that they allow."""

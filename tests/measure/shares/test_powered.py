@@ -37,7 +37,7 @@ def test_a_picture_of_which_one_cannot_say_is_left_out_with_the_reason() -> None
     assert (row["n"], row["n_reference"]) == (4, 2)
     assert json.loads(row["excluded"]) == {"label: unclear": 1, "reference: unclear": 1}
     of = ppi_share(said(["red", "grey", "blue", "red"]), people, value="red", of=["red", "blue"])
-    assert json.loads(of["excluded"][0]) == {"not in of: grey": 1, "reference: unclear": 1}
+    assert json.loads(of["excluded"][0]) == {"labelled grey": 1, "reference: unclear": 1}
 
 
 def test_every_value_that_one_of_both_shows_has_a_row_and_a_cell_without_people_none() -> None:

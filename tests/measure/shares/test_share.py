@@ -50,7 +50,7 @@ def test_one_image_gives_a_wide_interval_and_a_flag(make_labels) -> None:
 def test_of_restricts_the_denominator(make_labels) -> None:
     labels = make_labels({("m", "ceo", "base"): {"female": 3, "male": 1, "both": 6}}, "gender")
     row = share(labels, "gender", value="female", of=["female", "male"]).row(0, named=True)
-    assert (row["value"], row["n"], row["excluded"]) == (0.75, 4, '{"not in of: both": 6}')
+    assert (row["value"], row["n"], row["excluded"]) == (0.75, 4, '{"labelled both": 6}')
 
 
 def test_a_counted_value_outside_of_is_refused(make_labels) -> None:
@@ -109,7 +109,7 @@ def test_female_ratio_counts_only_the_two_values(make_labels) -> None:
     labels = make_labels({("m", "ceo", "base"): {"female": 7, "male": 3, "both": 2, "unclear": 1}}, "gender")
     row = female_ratio(labels).row(0, named=True)
     assert (row["measure"], row["value"], row["n"]) == ("female_ratio", 0.7, 10)
-    assert row["excluded"] == '{"not in of: both": 2, "unclear": 1}'
+    assert row["excluded"] == '{"labelled both": 2, "unclear": 1}'
 
 
 def test_female_ratio_without_either_value_is_undefined_and_not_a_half(make_labels) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cells import SMALL_N, Key, as_names
+from stereotrope.measure.cells import NOT_IN_OF, SMALL_N, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.shares.pairs import other_look
@@ -18,7 +18,6 @@ from stereotrope.measure.tidy import as_text, read_labels, reason_given, to_pola
 from stereotrope.measure.units import Claim, prompt_codes
 from stereotrope.stats import PoweredShare, greatest_shift, prediction_powered_share
 
-_NOT_IN_OF = "not in of: "
 _UNLIKE = 0.01
 """p below which the pictures that people labelled are no random part of all."""
 
@@ -125,7 +124,7 @@ def sampled_cells(
         for column in ("value", "reference_value"):
             counts = pl.col("excluded" if column == "value" else "reference_excluded").fill_null("") == ""
             strange = counts & ~pl.col(column).is_in(list(allowed))
-            reasons.append(pl.when(strange).then(pl.concat_str(pl.lit(_NOT_IN_OF), column)))
+            reasons.append(pl.when(strange).then(pl.concat_str(pl.lit(NOT_IN_OF), column)))
     said = said.with_columns(
         reason=pl.coalesce(reasons),
         reference_value=pl.when(pl.col("reference_excluded") == "").then("reference_value"),

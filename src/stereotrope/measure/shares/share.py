@@ -50,7 +50,7 @@ def share(
     attribute, value
         One or several, all when None; values to count, all that are seen in the frame when None.
     of
-        Restrict the denominator to these values; others are left out as ``not in of: …``.
+        Restrict the denominator to these values; others are left out as ``labelled …``.
     by, level
         Factors whose combinations are the cells; nominal coverage.
     simultaneous

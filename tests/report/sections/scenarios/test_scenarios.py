@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from tests.report.made_up import FakeRun
 from tests.report.sections.scenarios.made_up_scenarios import (
+    CALLS,
     FACTORS,
     MODELS,
     N,
@@ -513,6 +514,14 @@ def test_the_section_makes_no_promise(page: str) -> None:
     told = section(page).lower()
     assert "perceived presentation as an annotator labelled it, never identity" in told
     assert not re.search(r"\b(fair|unbiased|debiased|compliant)\b", told)
+
+
+def test_a_run_that_does_not_say_what_was_read_is_to_be_measured_again(tmp_path: Path) -> None:
+    before = [{k: v for k, v in call.items() if k != "on"} for call in CALLS]
+    page = shown(make_scenarios(tmp_path, measures=before), tmp_path / "out")
+    assert "`stereotrope measure`" in page or "<code>stereotrope measure</code>" in page
+    assert "did not note which ratios its scores over scenarios are of" in page
+    assert "did not note" not in shown(make_scenarios(tmp_path / "new"), tmp_path / "out2")
 
 
 def differences(run: FakeRun) -> Any:

@@ -37,7 +37,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     """The figure of each attribute's ratios, and what else is stored of them."""
     every = Ratios.of(material)
     if not every:
-        return []
+        return _unread(material)
     blocks: list[Block] = [Block("text", [], heading=(_TITLE, _lead(every)))]
     lines: list[ScenarioLine] = []
     for ratios in every:
@@ -53,6 +53,19 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
         lines += [*mine, ScenarioLine("", [], ratios.stored(DOMINATED, FOR_CERTAIN, MEAN))]
     whole = _whole(every)
     return [*blocks, *_behind(whole), Block("text", [], replaces=_replaced(every, [*lines, *whole]))]
+
+
+def _unread(material: Material) -> list[Block]:
+    """What to do where an older run does not say which ratios its measures read."""
+    calls = material.info.get("measures") or []
+    if not any(call.get("over") in material.factors and "on" not in call for call in calls):
+        return []
+    told = (
+        "This run was measured by a version that did not note which ratios its scores over scenarios are of, "
+        "so that they stand below in general figures. `stereotrope measure` with this run's folder computes "
+        "them again from the stored labels, asks no model, and gives them the figures of this section."
+    )
+    return [Block("note", [told], heading=(_TITLE, ""))]
 
 
 def _answer(ratios: Ratios) -> tuple[Block, list[ScenarioLine]]:
