@@ -396,6 +396,14 @@ def levels_of_subjects(subjects: pl.DataFrame, images: pl.DataFrame, levels: Seq
     return known.group_by("subject_id", maintain_order=True).agg(pl.col("image_id").first(), *alike)
 
 
+def kept_images(images: pl.DataFrame) -> dict[str, str]:
+    """Image → the one whose picture it has (:data:`KEPT_FROM`); nothing where the frame has no ``params``."""
+    if "params" not in images.columns:
+        return {}
+    kept = images.select("image_id", pl.col("params").cast(pl.String).str.json_path_match(f"$.{KEPT_FROM}"))
+    return dict(kept.drop_nulls().iter_rows())
+
+
 def number_in(rows: pl.DataFrame) -> int:
     """How many images or labels the rows of a frame stand for."""
     return int(rows[N_SUBJECTS].sum()) if N_SUBJECTS in rows.columns else rows.height

@@ -22,7 +22,7 @@ prompts:
 generators: [calibrated]
 annotators: [colour, duplicates]
 images_per_prompt: 2
-measures: [share]
+measures: [share, {refusal_rate: {by: [generator]}}]
 report: {figures: false}
 """
 WITH = ["ethical", "suffix:in many styles"]
@@ -79,6 +79,15 @@ def test_every_strategy_is_a_condition_of_the_same_run(mitigated):
     shares = run.scores.filter(measure="share")
     assert set(shares["mitigation"]) == {"none", "ethical", "suffix"}
     assert run.images["image_id"].is_unique().all()
+
+
+def test_no_measure_pools_the_conditions_whatever_it_is_told_to_be_by(mitigated):
+    rates = st.open(mitigated / "run").scores.filter(measure="refusal_rate")
+    assert rates.select("mitigation", "n").sort("mitigation").rows() == [
+        ("ethical", 4),
+        ("none", 4),
+        ("suffix", 4),
+    ]
 
 
 def test_pictures_that_were_there_keep_their_ids_and_are_not_drawn_again(mitigated, tmp_path):

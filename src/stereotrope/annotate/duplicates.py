@@ -10,7 +10,7 @@ from PIL import Image
 from stereotrope.annotate.label import Attributes, Label, image_labels
 from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
-from stereotrope.tables import KEPT_FROM, fingerprint_of
+from stereotrope.tables import fingerprint_of, kept_images
 
 HASH_COLUMNS, HASH_ROWS = 9, 8
 """A difference hash compares 8 × 8 pairs of neighbours on a 9 × 8 grey copy: 64 bits."""
@@ -62,8 +62,7 @@ class DuplicatesAnnotator(OfflineAnnotator):
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the labels of all copies, in the order of ``images``, exact ones first."""
         usable = images.filter((pl.col("status") == "ok") & pl.col("sha256").is_not_null())
-        kept = pl.col("params").str.json_path_match(f"$.{KEPT_FROM}") if "params" in images.columns else None
-        own = usable if kept is None else usable.filter(kept.is_null())
+        own = usable.filter(~pl.col("image_id").is_in(list(kept_images(images))))
         rows = pl.concat([_exact(own), _near(usable, labels)])
         return image_labels(rows, annotator=self.name, derived_from=self.name)
 

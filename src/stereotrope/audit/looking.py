@@ -31,7 +31,7 @@ class _Worker:
         if not self._ready:
             self.annotator.setup()
             self._ready = True
-        return [look.subject.shown(self._picture) for look in looks]
+        return [look.seen.shown(self._picture) for look in looks]
 
     def _picture(self, row: Mapping[str, Any]) -> Picture:
         picture = picture_of(row, self._into)
@@ -91,7 +91,7 @@ def look(
 
 
 def _task(annotator: Annotator, looks: Sequence[Look], into: RunFolder, subjects: Subjects) -> Task:
-    items = {look.annotator.key_of(look.subject): look for look in looks}
+    items = {look.key: look for look in looks}
     vectors = cache(partial(subjects.vectors, into.ledger, annotator.reads))
     return task_of(
         annotator,
@@ -120,7 +120,7 @@ def settle(annotator: Annotator, looks: Sequence[Look], ledger: Any, file: Any) 
     """Give an annotator what was kept of its looks."""
     if annotator.keeps is not None:
         kept = ledger.get_all(annotator.stage)
-        keys = [(look.levels, look.annotator.key_of(look.subject)) for look in looks]
+        keys = [(look.levels, look.key) for look in looks]
         annotator.settle([(levels, kept[key]) for levels, key in keys if key in kept], file)
 
 

@@ -1,5 +1,6 @@
 """Which measures an audit computes, with what arguments."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,9 +72,16 @@ def setting_of(
 
 
 def resolve_measures(
-    items: Sequence[str | Mapping[str, Any]] | None, setting: MeasureSetting, source: Source, *, listed: bool
+    items: Sequence[str | Mapping[str, Any]] | None,
+    setting: MeasureSetting,
+    source: Source,
+    *,
+    listed: bool,
+    apart: str | None = None,
 ) -> tuple[MeasureCall, ...]:
     """Fill in what an audit file leaves to its design, and refuse what does not fit.
+
+    apart: Factor whose levels no measure pools, whatever it is told to be by.
 
     What is not ``listed`` in the file but by its suite is left out where the audit has nothing for it.
 
@@ -97,7 +105,8 @@ def resolve_measures(
                 continue
             if not listed and info.frame.several_annotators(info, *asked):
                 given = _by_annotator(given)
-            calls.append((info.call or info.frame.call)(info=info, given=given, setting=setting, calls=calls))
+            call = (info.call or info.frame.call)(info=info, given=given, setting=setting, calls=calls)
+            calls.append(_held_apart(call, apart))
         except UsageError as error:
             raise source.error(f"measure {info.name!r}: {error}", *where) from None
         places.append(where)
@@ -109,6 +118,16 @@ def _by_annotator(given: dict[str, Any]) -> dict[str, Any]:
     """An entry of a suite, told apart by annotator: a suite does not know how many an audit has."""
     lists = {name: [*given[name], "annotator"] for name in ("by", "within") if name in given}
     return {**given, **{name: list(dict.fromkeys(factors)) for name, factors in lists.items()}}
+
+
+def _held_apart(call: MeasureCall, factor: str | None) -> MeasureCall:
+    """A call that does not pool the levels of a factor, unless it is to compare them."""
+    own = inspect.signature(call.info.function).parameters.get("over")
+    if factor is None or call.arguments.get("over", own and own.default) == factor:
+        return call
+    lists = {key: call.arguments.get(key) for key in ("by", "within")}
+    more = {k: [*v, factor] for k, v in lists.items() if isinstance(v, list | tuple) and factor not in v}
+    return replace(call, arguments={**call.arguments, **more})
 
 
 def _fits(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> bool:

@@ -77,6 +77,7 @@ class Mitigation:
             raise UsageError(f"--rounds must be 1 to {MOST_ROUNDS}, found {rounds}; correct it")
         self.audit = Audit.from_run(self.folder)
         self._account = Account(max_cost)
+        self._planned: tuple[tuple[MitigatedPrompt, ...], Plan] | None = None
         self.strategies = [self._made(spec) for spec in strategies]
         names = [one.name for one in self.strategies]
         if twice := next((name for name in names if names.count(name) > 1 or name == ORIGINAL), None):
@@ -91,8 +92,11 @@ class Mitigation:
 
     def plan(self, rows: Sequence[MitigatedPrompt] | None = None) -> Plan:
         """The audit with the prompts that strategies made so far, or with these."""
-        made = read_mitigated(self.folder) if rows is None else rows
-        return make_plan(self.audit.spec, self.audit.source, mitigated=made, max_cost=self._max_cost)
+        made = tuple(read_mitigated(self.folder) if rows is None else rows)
+        if self._planned is None or self._planned[0] != made:
+            plan = make_plan(self.audit.spec, self.audit.source, mitigated=made, max_cost=self._max_cost)
+            self._planned = made, plan
+        return self._planned[1]
 
     def _require_drawing(self, plan: Plan) -> None:
         if not any(draws(plan.requests, one.name) for one in plan.generators):

@@ -165,7 +165,7 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
         if one.process is None or one.subject == "text":
             continue
         looks = subjects.looks(one, labels)
-        keys = {look.annotator.key_of(look.subject) for look in looks}
+        keys = {look.key for look in looks}
         done = len(keys & kept(one.stage).keys())
         if one.subject == "image":
             yield one, _Counts(*_pictures(plan, one.name, images), done)
@@ -173,7 +173,7 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
             pictures = {look.subject.images[0]["sha256"] for look in looks}
             yield one, _Counts(len(keys), len(keys), done, len(keys) / max(len(pictures), 1) or 1.0)
         else:
-            total, left = subjects.n_sets(one), len(looks) + len(subjects.waiting(one)) - done
+            total, left = subjects.n_sets(one), len(keys) + len(subjects.waiting(one)) - done
             if ledger is not None:
                 settle(one, looks, ledger, None)
             yield one, _Counts(total, total, total - left)

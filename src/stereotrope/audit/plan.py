@@ -23,7 +23,7 @@ from stereotrope.audit.designing import (
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
-from stereotrope.audit.mitigated import MitigatedPrompt, with_mitigated
+from stereotrope.audit.mitigated import FACTOR, MitigatedPrompt, with_mitigated
 from stereotrope.audit.ordering import require_needs, tell_sentences
 from stereotrope.clients import Account
 from stereotrope.errors import RunError, UsageError
@@ -32,7 +32,7 @@ from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
-from stereotrope.tables import KEPT_FROM, factors_of
+from stereotrope.tables import factors_of, kept_images
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
@@ -124,16 +124,13 @@ class Plan:
 
     def drawn_by(self, generator: str) -> pl.DataFrame:
         """What a generator is asked for, each picture once; one that is kept from another request is none."""
-        kept = pl.col("params").str.json_path_match(f"$.{KEPT_FROM}")
-        return self.requests.filter(kept.is_null(), drawn_by=generator).unique(
-            "image_id", maintain_order=True
-        )
+        asked = self.requests.filter(~pl.col("image_id").is_in(list(self.kept)), drawn_by=generator)
+        return asked.unique("image_id", maintain_order=True)
 
     @property
     def kept(self) -> dict[str, str]:
         """Image → the one whose picture it has, of prompts that a mitigation left as they were."""
-        kept = self.requests.select("image_id", pl.col("params").str.json_path_match(f"$.{KEPT_FROM}"))
-        return dict(kept.drop_nulls().iter_rows())
+        return kept_images(self.requests)
 
     @property
     def key_remarks(self) -> list[str]:
@@ -217,7 +214,7 @@ def make_plan(
     items = spec.measures if listed else suite.get("measures")
     if not listed and items and published_for(spec.suite, prompts, names):
         items = [*items, *suite.get("measures_as_published", [])]
-    measures = resolve_measures(items, setting, source, listed=listed)
+    measures = resolve_measures(items, setting, source, listed=listed, apart=FACTOR if mitigated else None)
     _require_comparison(model, measures, source)
     return Plan(
         spec=spec,

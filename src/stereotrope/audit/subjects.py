@@ -22,6 +22,7 @@ from stereotrope.tables import (
     QUALITY_ATTRIBUTES,
     SUBJECTS,
     factors_of,
+    kept_images,
     polars_types,
 )
 
@@ -36,11 +37,20 @@ _SHOWN = ("image_id", "sha256", "path", "width", "height")
 
 
 class Look(NamedTuple):
-    """One subject to look at, with the annotator as it is asked about it, and the part of the design."""
+    """One subject to look at, with the annotator as it is asked about it, and the part of the design.
+
+    seen: What is looked at: of pictures that a mitigation kept those that they are kept from.
+    """
 
     annotator: Annotator
     subject: Subject
     levels: Mapping[str, str]
+    seen: Subject
+
+    @property
+    def key(self) -> str:
+        """Content key of the look in the ledger."""
+        return self.annotator.key_of(self.seen)
 
 
 class Subjects:
@@ -73,6 +83,7 @@ class Subjects:
             .select(*_SHOWN, "generator", "prompt_id")
             .to_dicts()
         }
+        self._kept = {**plan.kept, **kept_images(images)}
         self._made: dict[tuple[str, str, Scope], Annotator | None] = {}
         self._vectors: dict[str, pl.DataFrame] = {}
 
@@ -97,7 +108,8 @@ class Subjects:
 
     def n_sets(self, annotator: Annotator) -> int:
         """How many sets an annotator is shown in all, those of pictures that may still come included."""
-        return sum(1 for _ in self._subjects(annotator, None))
+        sets = (subject for subject, _ in self._subjects(annotator, None))
+        return sum(one is None or one.images[0]["image_id"] not in self._kept for one in sets)
 
     def _all(
         self, annotator: Annotator, labels: pl.DataFrame | None
@@ -108,7 +120,17 @@ class Subjects:
                 continue
             bound = self._bound(annotator, levels)
             if bound is not None:
-                yield None if subject is None else Look(bound, subject, levels), levels
+                yield None if subject is None else Look(bound, subject, levels, self._origin(subject)), levels
+
+    def _origin(self, subject: Subject) -> Subject:
+        """The subject whose pictures these are, where they are kept from others; else itself."""
+        ids = [row["image_id"] for row in subject.images]
+        if not ids or not self._kept.keys() >= set(ids):
+            return subject
+        rows = tuple(self._rows[self._kept[each]] for each in ids)
+        own = [self._kept[each] for each in ids]
+        at = own[0] if subject.kind == "image" else subject_id(*own, *filter(None, [subject.region]))
+        return replace(subject, id=at, images=rows)
 
     def _is_shown(self, annotator: Annotator, prompt_id: str) -> bool:
         shown = self.plan.shown.get(annotator.name)
@@ -137,7 +159,7 @@ class Subjects:
                         continue
                     if len(rows) == len(ids):
                         yield Subject("set", subject_id(*ids), rows, text=text), places[ids[0]]
-                    elif not coming.isdisjoint(ids):
+                    elif not coming.isdisjoint(ids) and ids[0] not in self._kept:
                         yield None, places[ids[0]]
             case "text":
                 texts = self.plan.prompts.select("prompt_id", "text").drop_nulls()
@@ -174,11 +196,23 @@ class Subjects:
     def _sets(self, annotator: Annotator, frame: pl.DataFrame) -> Sequence[tuple[str, ...]]:
         """Image ids of each set; of a run that is measured again those that were there then."""
         if self._before is None or not self._before.subjects.height or annotator.stage != ANNOTATE:
-            return annotator.sets(frame)
+            made = annotator.sets(frame.filter(~pl.col("image_id").is_in(list(self._kept))))
+            return made if annotator.stage != ANNOTATE else [*made, *self._kept_sets(made)]
         own = pl.col("annotators").str.json_decode(pl.List(pl.String)).list.contains(annotator.name)
         sets = self._before.subjects.filter(own.fill_null(True), subject_kind="set")
         sets = sets.sort("position", maintain_order=True)
         return list(map(tuple, sets.group_by("subject_id", maintain_order=True).agg("image_id")["image_id"]))
+
+    def _kept_sets(self, sets: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        """The sets of pictures that are kept from those of others, in the same order."""
+        of: dict[str, dict[str, str]] = {}
+        for image, origin in self._kept.items():
+            if image in self._rows:
+                of.setdefault(self._rows[image]["prompt_id"], {})[origin] = image
+        for ids in sets:
+            for images in of.values():
+                if images.keys() >= set(ids):
+                    yield tuple(images[each] for each in ids)
 
     def _frame(self, annotator: Annotator) -> pl.DataFrame:
         """Images with their factors, those that may still come as if they were there, in the plan's order."""
@@ -252,7 +286,7 @@ class Subjects:
     def kept(self, ledger: Ledger, annotator: Annotator) -> list[tuple[Subject, Mapping[str, Any]]]:
         """Each subject that an annotator looks at, with what was kept of that; none of regions."""
         outcomes = ledger.get_all(annotator.stage)
-        looks = [(look.subject, look.annotator.key_of(look.subject)) for look in self.looks(annotator)]
+        looks = [(look.subject, look.key) for look in self.looks(annotator)]
         return [(subject, outcomes[key]) for subject, key in looks if key in outcomes]
 
     def counted(self, labels: pl.DataFrame) -> pl.DataFrame:
@@ -379,7 +413,7 @@ def _said(
     annotator: Annotator, looks: Sequence[Look], outcomes: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     for look in looks:
-        outcome = outcomes.get(look.annotator.key_of(look.subject), {"labels": []})
+        outcome = outcomes.get(look.key, {"labels": []})
         fixed = {
             "subject_kind": look.subject.kind,
             "subject_id": look.subject.id,
