@@ -289,6 +289,7 @@ MEASURES: dict[str, Measure] = {
         "phrasing",
         original="for",
     ),
+    "query_alignment": lambda x: measure.query_alignment(encoded(x), by=SCOPE),
     "ppi_difference": lambda x: measure.ppi_difference(x, checked(x), within=("generator", "object")),
     "ppi_share": lambda x: measure.ppi_share(x, checked(x), by=SCOPE),
     "ppi_stereotype_score": lambda x: measure.ppi_stereotype_score(

@@ -137,7 +137,7 @@ def _fits(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) 
     scopes = {GENERATOR, "annotator", "attribute", *setting.factors}
     return (
         set(attributes) <= set(setting.attributes_of(info.subject))
-        and {*given.get("by", ()), *given.get("within", ())} <= scopes
+        and {*given.get("by", ()), *given.get("within", ()), given.get("group") or GENERATOR} <= scopes
         and not (info.comparison == "needed" and setting.baseline is None and "baseline" not in given)
     )
 

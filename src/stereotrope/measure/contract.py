@@ -366,6 +366,8 @@ def measure_words(names: Iterable[str] | None = None) -> dict[str, dict[str, Any
     where the name says otherwise; ``undrawn``, why no chart would show more than that of another measure;
     ``beneath``, the name whose figure stands in the page with this one behind a line; ``left_out``, what
     ``n_excluded`` counts where that is no picture, and ``left_out_of_all`` in rows over all attributes;
+    ``axis``, which of the three that a mitigation is judged by it measures (``stereotype``, ``variety``,
+    ``fidelity``), and ``axis_scale``, ``reversed`` where higher is less of it;
     ``definitions``, what differs under a definition other than the paper's; ``screen``, where it is a main
     score that the terminal prints: its ``title`` there, ``form`` (``ranking`` of the levels compared,
     ``beside`` each other, ``events``, shown where there were any and else as the sentence ``none``,

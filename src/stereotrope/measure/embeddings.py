@@ -235,6 +235,23 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
     return estimate_frame(rows, factors=("annotator", *by))
 
 
+def aligned(frame: Any, by: Sequence[str], level: float, *, measure: str, lacks: str) -> pl.DataFrame:
+    """Rows of the mean cosine of pictures and a text; ``lacks`` is the reason where there is no text."""
+    rows = []
+    for cell in embedding_cells(frame, by, measure, "cosine", lacks, _ALIGNMENT, level):
+        row = cell.shared
+        if not len(cell.units):
+            rows.append({**row, "undefined": lacks if lacks in row["excluded"] else _NO_PICTURE})
+            continue
+        cosines = cell.vectors["cosine"].cast(pl.Float64).to_numpy()
+        value, *ends, _ = mean_over_units(cosines, cell.units, level=level)
+        # Cosines lie close together: an interval for any distribution on the scale would say nothing.
+        low, high = np.clip(ends, -1.0, 1.0).tolist()
+        scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
+        rows.append({**row, "value": value, "low": low, "high": high, **scope})
+    return estimate_frame(rows, factors=("annotator", *by))
+
+
 def _diversity(cell: EmbeddingCell, level: float) -> tuple[float, float, float, str]:
     """The score, its interval, and how that was made."""
     x = unit_rows(cell.vectors["vector"])
@@ -309,19 +326,7 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
     >>> prompt_alignment(frame)["value"].round(9).to_list()
     [0.3]
     """
-    rows = []
-    for cell in embedding_cells(embeddings, by, "prompt_alignment", "cosine", _NO_TEXT, _ALIGNMENT, level):
-        row = cell.shared
-        if not len(cell.units):
-            rows.append({**row, "undefined": _NO_TEXT if _NO_TEXT in row["excluded"] else _NO_PICTURE})
-            continue
-        cosines = cell.vectors["cosine"].cast(pl.Float64).to_numpy()
-        value, *ends, _ = mean_over_units(cosines, cell.units, level=level)
-        # Cosines lie close together: an interval for any distribution on the scale would say nothing.
-        low, high = np.clip(ends, -1.0, 1.0).tolist()
-        scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
-        rows.append({**row, "value": value, "low": low, "high": high, **scope})
-    return estimate_frame(rows, factors=("annotator", *by))
+    return aligned(embeddings, by, level, measure="prompt_alignment", lacks=_NO_TEXT)
 
 
 @register(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import polars as pl
@@ -13,6 +14,7 @@ from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFram
 from stereotrope.measure.definitions import definition_read
 from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.join import image_counts, tidy_counts, tidy_subjects, with_factors
+from stereotrope.measure.paired.alignment import query_embeddings_frame
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
@@ -213,6 +215,10 @@ def _subjects(kind: str) -> _Frame:
     )
 
 
+def _encoded(make: Callable[..., pl.DataFrame], tables: RunTables) -> pl.DataFrame:
+    return make(tables.prompts, tables.images, tables.embeddings, encoders=tables.encoders)
+
+
 _OF_CONSTRAINTS = pl.col("attribute").is_in(CONSTRAINTS)
 
 _FRAMES: dict[str, MeasureFrame] = {
@@ -243,20 +249,28 @@ _FRAMES: dict[str, MeasureFrame] = {
         made_up=lambda images, _: images,
         annotated=False,
     ),
-    "embeddings": _Frame(
-        words="an embeddings frame",
-        has=lambda setting: setting.encoders,
-        lacking="vectors of the pictures, and no annotator gives any; add one, for example `annotators: "
-        "[{encoder: clip:openai/clip-vit-base-patch32}]`, or `{embeddings: FILE, name: NAME}` for "
-        "vectors made elsewhere",
-        of=lambda tables: embeddings_frame(
-            tables.prompts, tables.images, tables.embeddings, encoders=tables.encoders
-        ),
-        made_up=lambda images, _: images.drop("status", "reason").with_columns(
-            vector=pl.lit([1.0, 0.0]), cosine=pl.lit(0.5), annotator=pl.lit("encoder")
-        ),
-        annotated=False,
-    ),
+    **{
+        name: _Frame(
+            words=told,
+            has=lambda setting: setting.encoders,
+            lacking="vectors of the pictures, and no annotator gives any; add one, for example `annotators: "
+            "[{encoder: clip:openai/clip-vit-base-patch32}]`, or `{embeddings: FILE, name: NAME}` for "
+            "vectors made elsewhere",
+            of=partial(_encoded, make),
+            made_up=lambda images, _: images.drop("status", "reason").with_columns(
+                vector=pl.lit([1.0, 0.0]), cosine=pl.lit(0.5), annotator=pl.lit("encoder")
+            ),
+            annotated=False,
+        )
+        for name, told, make in (
+            ("embeddings", "an embeddings frame", embeddings_frame),
+            (
+                "embeddings of queries",
+                "an embeddings frame with the text of the query",
+                query_embeddings_frame,
+            ),
+        )
+    },
     **{f"labels of a {kind}": _subjects(kind) for kind in ("region", "set", "text")},
 }
 for _name, _frame in _FRAMES.items():

@@ -29,8 +29,9 @@ class MeasureProse:
     ``scale`` is ``rank``, ``signed`` where the sign is a direction, or nothing; ``sense`` is what high means
     where the name says otherwise, ``undrawn`` why no chart would show more than that of another measure.
     ``left_out`` is what ``n_excluded`` counts, in the singular, and ``left_out_of_all`` what it counts in
-    rows over all attributes where that is something else. ``screen`` says how a terminal shows it among the
-    main scores, if it does.
+    rows over all attributes where that is something else. ``axis`` is which of the three that a mitigation is
+    judged by it measures, ``axis_scale`` ``reversed`` where higher is less of it. ``screen`` says how a
+    terminal shows it among the main scores, if it does.
     """
 
     name: str
@@ -49,6 +50,8 @@ class MeasureProse:
     repeats: str = ""
     left_out: str = "picture"
     left_out_of_all: str = ""
+    axis: str = ""
+    axis_scale: str = ""
     screen: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -55,7 +55,7 @@ def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
     lines = audit_template("ssi").splitlines()
     shown = "\n".join(
         line.replace("# ", "", 1)
-        if line.startswith(("  # - judge", "  #   ", "  # - {judge", "  # - {ssi", "  # - control"))
+        if line.startswith(("  # - judge", "  #   ", "  # - {judge", "  # - {ssi"))
         else line
         for line in lines
     )
@@ -68,7 +68,7 @@ def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
         ("gemini-2.5-flash", None),
     ]
     raters = [call.arguments["raters"] for call in plan.measures if call.name == "ssi"]
-    assert raters == [["gpt-4o", "gemini-2.5-flash"]] * 2
+    assert raters == [["gpt-4o", "gemini-2.5-flash"]]
 
 
 def share(model: str, prompt: str, item: str) -> float:

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.contract import bounds_of, register
+from stereotrope.measure.contract import Calls, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars, with_q_values
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import (
@@ -46,6 +47,12 @@ _SOURCES = {
 }
 
 
+def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> bool:
+    """Whether prompts have several levels of what is changed, and the factors that are named."""
+    named = {*given.get("each", ()), given.get("query") or GENERATOR}
+    return setting.varies(given.get("over", "mitigation")) and named <= {GENERATOR, *setting.factors}
+
+
 @register(
     suite="ssi",
     bounds=(None, None),
@@ -54,7 +61,7 @@ _SOURCES = {
     needs="estimates",
     also=(MEAN_BY_QUERY, _RELATIVE, _EFFECT, _RANKS),
     own_bounds={_RANKS: (-1.0, 1.0)},
-    due=lambda given, setting, calls: setting.varies(given.get("over", "mitigation")),
+    due=_due,
 )
 def paired_difference(
     estimates: Any,
