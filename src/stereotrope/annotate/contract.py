@@ -66,6 +66,7 @@ class Annotator:
     parts: Further instruments that belong to it.
     notes, trouble: What there is to say of its last derivation, and why that gave nothing at all.
     path: File that its labels come from.
+    hub: Name of its model on the Hugging Face hub, and the revision that is asked for.
     endpoint: Where its model is reached.
     """
 
@@ -95,6 +96,7 @@ class Annotator:
     notes: Sequence[str] = ()
     trouble: str | None = None
     path: Path | None = None
+    hub: tuple[str, str | None] | None = None
 
     if TYPE_CHECKING:  # a class may have these as it likes
 

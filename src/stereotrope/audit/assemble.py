@@ -14,6 +14,7 @@ from stereotrope.audit.packages import packages_used
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import leaves_out
 from stereotrope.audit.work import GENERATE
+from stereotrope.clients.local import hub_commit
 from stereotrope.inputs.options import shorten
 from stereotrope.plugins import version_of
 from stereotrope.report.contract import stored_sections
@@ -51,7 +52,9 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     drawn_by = dict(asked.select("generator", "drawn_by").unique(maintain_order=True).rows())
     alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
     told = [*_discovery_notes(plan, labels), *_fold_notes(folded)]
-    sections = stored_sections(read_info(into.path).get("sections") or {})
+    before = read_info(into.path)
+    sections = stored_sections(before.get("sections") or {})
+    told += (commits := _Commits(before)).notes([*plan.generators, *plan.annotators])
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
@@ -68,6 +71,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
                 **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")},
                 **({"versions": _versions(libraries)} if (libraries := made_by[by].libraries) else {}),
                 **({"probe": probe} if (probe := made_by[by].probe_fingerprint) is not None else {}),
+                **commits.of(made_by[by]),
             }
             for name, by in drawn_by.items()
         ],
@@ -77,6 +81,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
                 "kind": a.__class__.__name__,
                 "fingerprint": a.fingerprint,
                 "attributes": {k: None if v is None else list(v) for k, v in a.attributes.items()},
+                **commits.of(a),
             }
             for a in plan.annotators
         ],
@@ -108,6 +113,32 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
         "generator_notes": list(plan.notes),
         "notes": [*lookalike_notes(alike), *plan.notes, *said, *told],
     }
+
+
+class _Commits:
+    """Commits of models on the hub that the cache of this computer held when a run ended, each time."""
+
+    def __init__(self, before: Mapping[str, Any]) -> None:
+        rows = [row for kind in ("generators", "annotators") for row in before.get(kind) or ()]
+        self._before = {row.get("fingerprint"): row.get("commits", []) for row in rows}
+
+    def _all(self, one: Any) -> list[str]:
+        known = [*self._before.get(one.fingerprint, []), *filter(None, [one.hub and hub_commit(*one.hub)])]
+        return list(dict.fromkeys(known))
+
+    def of(self, one: Any) -> dict[str, list[str]]:
+        """What ``run.json`` says of a generator or annotator."""
+        return {"commits": found} if (found := self._all(one)) else {}
+
+    def notes(self, made: Iterable[Any]) -> list[str]:
+        """A warning of each whose model changed on the hub while the run was made."""
+        return [
+            f"{one.name}: the cache held {len(found)} commits of its model while this run was made "
+            f"({', '.join(commit[:12] for commit in found)}), so that it may be the work of several; name "
+            "one as `revision:`, in a run of its own"
+            for one in made
+            if len(found := self._all(one)) > 1
+        ]
 
 
 def _counts(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> dict[str, int]:

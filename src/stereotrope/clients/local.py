@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,10 @@ MODEL, PIPELINE, SENTENCES = "config.json", "model_index.json", "modules.json"
 """Files that say what is in a folder."""
 _KINDS = {MODEL: "model", PIPELINE: "pipeline", SENTENCES: "sentence encoder"}
 _OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin", ".jinja"))
+
+_COMMIT = re.compile("[0-9a-f]{40}")
+HubPlace = tuple[str, str | None]
+"""Name of a model on the hub, and the revision that is asked for."""
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 """Of a model's numbers; ``auto`` is that of its files."""
@@ -47,6 +52,30 @@ def model_identity(
     there = sorted(folder.iterdir() if index == MODEL else folder.rglob("*"))
     files = [file for file in there if file.suffix in _OF_A_MODEL and file.is_file()]
     return {"files": [file.relative_to(folder).as_posix() for file in files]}, list(map(file_digest, files))
+
+
+def hub_place(model: str | Path, revision: str | None) -> HubPlace | None:
+    """Name and revision of a model on the hub; None of one in a folder."""
+    return None if isinstance(model, Path) else (model, revision)
+
+
+def hub_commit(model: str, revision: str | None) -> str | None:
+    """Return the commit of a model on the hub that the cache of this computer holds; None where it has none.
+
+    revision: A branch, tag or commit; the branch ``main`` for None.
+    """
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return None
+    from huggingface_hub import constants  # noqa: PLC0415
+
+    kept = Path(constants.HF_HUB_CACHE) / f"models--{model.replace('/', '--')}"
+    if revision is not None and _COMMIT.fullmatch(revision):
+        return revision if (kept / "snapshots" / revision).is_dir() else None
+    try:
+        commit = (kept / "refs" / (revision or "main")).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return commit if _COMMIT.fullmatch(commit) else None
 
 
 def model_folder(model: Path, what: str, index: str = MODEL) -> Path:

@@ -130,6 +130,7 @@ class Generator(ABC):
     libraries: Further libraries whose version can change a picture.
     note: What a plan and a report should say of it; None where there is nothing.
     notes: After :meth:`requests`: what was left out and why, one sentence each.
+    hub: Name of its model on the Hugging Face hub, and the revision that is asked for.
     probe_fingerprint: Of all that decides what is read inside it while it draws; None where nothing is.
     probe_takes: What reading one picture inside takes, in words.
     trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
@@ -146,6 +147,7 @@ class Generator(ABC):
     model: str = ""
     libraries: Sequence[str] = ()
     note: str | None = None
+    hub: tuple[str, str | None] | None = None
     probe_fingerprint: str | None = None
     probe_takes: str = ""
     notes: Sequence[str] = ()

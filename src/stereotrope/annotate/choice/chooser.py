@@ -18,7 +18,15 @@ from stereotrope.annotate.protocol import filled, question_wording
 from stereotrope.annotate.questionnaire import MAX_SIDE_SENT, Questionnaire
 from stereotrope.annotate.ready_questions import WantedOptions
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients.local import LOCAL_PACKAGES, Precision, model_identity, model_place, require_local
+from stereotrope.clients.local import (
+    LOCAL_PACKAGES,
+    HubPlace,
+    Precision,
+    hub_place,
+    model_identity,
+    model_place,
+    require_local,
+)
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Text
@@ -113,6 +121,11 @@ class ChoiceAnnotator(Questionnaire):
         which, digests = model_identity(self.model, self.revision, self._what)
         said = {**self.asked_how, **which, "precision": self.precision}
         return fingerprint_of(self.kind, self.version, said, question_wording(self.kind).data, *digests)
+
+    @property
+    def hub(self) -> HubPlace | None:  # type: ignore[override]
+        """Its model, where it is one on the hub."""
+        return hub_place(self.model, self.revision)
 
     def require(self) -> None:
         """Refuse what cannot work; loads nothing.

@@ -17,7 +17,15 @@ from stereotrope.annotate.embeddings.vectors import Pixels
 from stereotrope.annotate.label import Attributes, Label, number_of
 from stereotrope.annotate.picture import DECODING_THREADS, Picture, picture_parts
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients.local import LOCAL_PACKAGES, file_digest, model_identity, model_place, require_local
+from stereotrope.clients.local import (
+    LOCAL_PACKAGES,
+    HubPlace,
+    file_digest,
+    hub_place,
+    model_identity,
+    model_place,
+    require_local,
+)
 from stereotrope.errors import PictureError, UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text, Texts
@@ -138,6 +146,11 @@ class Detector(Annotator):
             return fingerprint_of("detect:onnx", self.version, more, file_digest(self._file()))
         which, digests = model_identity(self.model, self.revision, self._what)
         return fingerprint_of("detect", self.version, {**said, **which}, *digests)
+
+    @property
+    def hub(self) -> HubPlace | None:  # type: ignore[override]
+        """Its model, where it is one on the hub."""
+        return hub_place(self._file() if self._is_onnx else self.model, self.revision)
 
     def _file(self) -> Path:
         file = Path(self.model)

@@ -20,7 +20,9 @@ from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.registry import annotator
 from stereotrope.clients.local import (
     LOCAL_PACKAGES,
+    HubPlace,
     Precision,
+    hub_place,
     model_identity,
     model_place,
     require_local,
@@ -110,6 +112,11 @@ class ClusterPrompts(Annotator):
         parameters = {"clusters": self.clusters, "seed": self.seed, "proposals": self.proposals}
         of_model = {**said, "precision": self.precision, "encoder": self.encoder.fingerprint}
         return fingerprint_of(STOP, self.version, {**parameters, **self.search, **of_model}, *digests)
+
+    @property
+    def hub(self) -> HubPlace | None:  # type: ignore[override]
+        """Its model, where it is one on the hub."""
+        return hub_place(self.model, self.revision)
 
     @property
     def encoder(self) -> Encoder:

@@ -16,7 +16,14 @@ from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels, embed
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import DECODING_THREADS, Picture, Subject, picture_parts
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients.local import LOCAL_PACKAGES, model_identity, model_place, require_local
+from stereotrope.clients.local import (
+    LOCAL_PACKAGES,
+    HubPlace,
+    hub_place,
+    model_identity,
+    model_place,
+    require_local,
+)
 from stereotrope.errors import PictureError, UsageError, did_you_mean
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
@@ -119,6 +126,11 @@ class Encoder(Annotator):
         """
         said, digests = model_identity(self.model, self.revision, self._what)
         return fingerprint_of(f"encoder:{self.kind}", self.version, said, *digests)
+
+    @property
+    def hub(self) -> HubPlace | None:  # type: ignore[override]
+        """Its model, where it is one on the hub."""
+        return hub_place(self.model, self.revision)
 
     def require(self) -> None:
         """Refuse what cannot work, before anything is spent; loads nothing.

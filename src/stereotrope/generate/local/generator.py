@@ -15,8 +15,10 @@ from pydantic import Field, field_validator
 from stereotrope.clients.local import (
     PIPELINE,
     PIPELINE_PACKAGES,
+    HubPlace,
     PipelineSettings,
     Precision,
+    hub_place,
     model_identity,
     model_place,
     require_local,
@@ -91,6 +93,11 @@ class DiffusersGenerator(Generator):
         settings = {key: value for key, value in vars(self.settings).items() if key not in _PLACES}
         said = {**which, "batch": self.batch, **settings}
         return fingerprint_of(self.kind, self.version, said, *digests)
+
+    @property
+    def hub(self) -> HubPlace | None:  # type: ignore[override]
+        """Its model, where it is one on the hub."""
+        return hub_place(self._place, self.settings.revision)
 
     @property
     def probe_fingerprint(self) -> str | None:  # type: ignore[override]

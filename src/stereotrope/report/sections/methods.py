@@ -99,8 +99,10 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
         "text_rows": thousands(MOST_TEXT_ROWS),
         "level": number(level) if level is not None else "the level in the tables",
         "perceived": PERCEIVED,
-        "generators": _named_table("Models", info.get("generators", []), (*kept, "note")),
-        "annotators": _named_table("Annotators", info.get("annotators", []), (*kept, "attributes")),
+        "generators": _named_table("Models", info.get("generators", []), (*kept, "commits", "note")),
+        "annotators": _named_table(
+            "Annotators", info.get("annotators", []), (*kept, "commits", "attributes")
+        ),
         "again": [(term, str(value)) for term, value in again.items()],
         "notes": notes if notes != missing_table(material)["notes"] else [],  # said once, where they are few
         "audit": audit.getvalue(),
@@ -179,6 +181,7 @@ def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequ
             return ", ".join(words(str(v)) for v in value)
         return "–" if value is None else str(value)
 
+    columns = [c for c in columns if c != "commits" or any(item.get(c) for item in items)]
     rows = [[TableCell(text(item.get(c))) for c in columns] for item in items]
     return Table(caption, list(columns), rows, len(rows))
 
