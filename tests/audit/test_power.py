@@ -125,11 +125,31 @@ def test_more_pictures_find_smaller_shifts(few) -> None:
     assert few < many
     smallest = power.smallest()
     assert smallest is not None
-    assert power.power(smallest) >= 0.8
+    # Of 80 comparisons that are made up, to 0.045.
+    assert power.power(smallest) == pytest.approx(0.8, abs=0.09)
     wanted = power.pictures(smallest)
     assert wanted is not None
     assert wanted == pytest.approx(20, abs=7)
     assert power.pictures(0.9) < wanted
+
+
+def test_the_more_differs_beside_it_the_smaller_a_shift_is_found_and_with_fewer_pictures(
+    few, tmp_path
+) -> None:
+    """Ten prompts a condition: read off places of its own, each, they were 0.90, 0.87 and 0.89."""
+    prompts = [f"a {size} {thing}" for size in ("small", "big") for thing in THINGS[:5]]
+    rows = [
+        "text,group",
+        *(f"{prompt} for {group},{group}" for prompt in prompts for group in ("base", "us", "them")),
+    ]
+    (tmp_path / "prompts.csv").write_text("\n".join(rows))
+    text = "prompts: prompts.csv\nbaseline: {group: base}\nimages_per_prompt: 2\n"
+    text += "generators: [calibrated]\nannotators: [colour]\nmeasures: [share_difference]\n"
+    power = Power(st.Audit.from_text(text, base=tmp_path).plan())
+    shifts = [power.smallest(spread) for spread in (0.0, 0.3, 0.5)]
+    pictures = [power.pictures(0.7, spread) for spread in (0.0, 0.3, 0.5)]
+    assert shifts == sorted(shifts, reverse=True)
+    assert pictures == sorted(pictures, reverse=True)
 
 
 @pytest.mark.parametrize("needed", [*range(5, 300, 7), 2_000, 6_000])

@@ -15,7 +15,7 @@ import polars as pl
 from scipy import special
 
 from stereotrope import measure
-from stereotrope.audit.crossing import crossing
+from stereotrope.audit.crossing import Among, crossing_among
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.simulated import Simulated
@@ -69,6 +69,7 @@ class Power:
     icc: float = 0.1
     alpha: float = 0.05
     _known: dict[tuple[float, int], Simulated] = field(default_factory=dict)
+    _powers: dict[tuple[float, float, int | None], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("chance", "icc", "alpha"):
@@ -109,6 +110,12 @@ class Power:
 
     def power(self, shift: float, spread: float = 0.0, n: int | None = None) -> float:
         """Probability that such a shift is told where this part of all comparisons differs as much."""
+        key = round(shift, 3), spread, n
+        if key not in self._powers:
+            self._powers[key] = self._power(shift, spread, n)
+        return self._powers[key]
+
+    def _power(self, shift: float, spread: float, n: int | None) -> float:
         found, usual = self.at(shift, n), self.at(0.0)
         if n not in (None, self.n):
             # What does not differ matters by the least p that its counts could give, and that is of n.
@@ -117,11 +124,13 @@ class Power:
 
     def smallest(self, spread: float = 0.0) -> float | None:
         """Least shift that is found with the wanted chance; None where none is."""
-
-        def guess(shift: float) -> float:
-            return self._formula(shift, self.n, spread)
-
-        found = crossing(0.02, 1.0, lambda shift: self.power(shift, spread), guess, self.chance)
+        found = self._reached(
+            spread,
+            0.02,
+            1.0,
+            lambda among, shift: self.power(shift, among),
+            lambda among, shift: self._formula(shift, self.n, among),
+        )
         return None if found is None else round(found, 2)
 
     def pictures(self, shift: float, spread: float = 0.0) -> int | None:
@@ -130,14 +139,19 @@ class Power:
         None where it is not found with 5,000.
         """
 
-        def power(root: float) -> float:
-            return self.power(shift, spread, round(root * root))
-
-        def guess(root: float) -> float:
-            return self._formula(shift, root * root, spread)
-
-        found = crossing(2.0, math.sqrt(_MOST), power, guess, self.chance)
+        found = self._reached(
+            spread,
+            2.0,
+            math.sqrt(_MOST),
+            lambda among, root: self.power(shift, among, round(root * root)),
+            lambda among, root: self._formula(shift, root * root, among),
+        )
         return None if found is None else math.ceil(found**2 - 1e-9)
+
+    def _reached(self, spread: float, least: float, most: float, power: Among, guess: Among) -> float | None:
+        """Where the wanted chance is reached, the same places simulated for all spreads that are told."""
+        told = [one for one in SPREADS.values() if not 0 < one * self.n_comparisons <= 1]
+        return crossing_among(spread, {*told, spread}, least, most, power, guess, self.chance)
 
     def _formula(self, shift: float, n: float, spread: float) -> float:
         """About the power, by arcsines of two shares of a value that anything may be."""
@@ -308,9 +322,10 @@ class Power:
                 key = (name, *(row[factor] for factor in same))
                 if key not in base:
                     base[key] = rng.dirichlet(np.full(len(values), min(1.0, _MANY / len(values))))
-                share = base[key]
+                # The same random numbers whatever the shift, so that chance differs little between two.
+                share, chosen = base[key], float(rng.random())
                 if row[factor] != reference and shift:
-                    share = _shifted(share, shift, self._named(name), rng)
+                    share = _shifted(share, shift, self._named(name), chosen)
                 drawn = rng.normal(size=n)
                 if prompts > 1:
                     of_prompt = rng.normal(size=prompts)[prompt]
@@ -351,10 +366,13 @@ def _quicker(call: MeasureCall, less: Mapping[str, int]) -> MeasureCall:
     return replace(call, arguments={**call.arguments, **quick})
 
 
-def _shifted(share: Floats, shift: float, named: int, rng: np.random.Generator) -> Floats:
-    """One value's share is ``shift`` larger, those of the others smaller in proportion."""
+def _shifted(share: Floats, shift: float, named: int, chosen: float) -> Floats:
+    """One value's share is ``shift`` larger, those of the others smaller in proportion.
+
+    chosen: In [0, 1): which of the values that can.
+    """
     able = np.flatnonzero(share[: named or None] <= 1 - shift)
-    value = int(rng.choice(able)) if able.size else int(np.argmin(share[: named or None]))
+    value = int(able[int(chosen * able.size)]) if able.size else int(np.argmin(share[: named or None]))
     more = min(1.0, share[value] + shift)
     changed = np.asarray(share * (1 - more) / max(1 - share[value], 1e-12))
     changed[value] = more
