@@ -158,3 +158,35 @@ def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check
     assert "blindfold" in blindly[0]
     # Controls say nothing of pictures: no index is theirs.
     assert set(run.estimates.filter(measure="ssi")["annotator"]) == set(judges)
+
+
+def test_the_report_shows_index_items_and_what_the_judge_said_as_text_that_does_nothing(
+    tmp_path: Path,
+) -> None:
+    honest = SetJudge(share)
+
+    def hostile(question):
+        said = honest(question)
+        for item in said.values():
+            item["reasoning"] = "<script>alert(7)</script> {{7*7}} =HYPERLINK(1)"
+        return said
+
+    with Loopback(judge=hostile) as server:
+        listed = [
+            {"ssi": {"by": ["generator", "family"]}},
+            {"item_correlation": {"by": ["family"]}},
+            "item_flip_rate",
+        ]
+        run = st.Audit.from_text(audit(server.url, 5, measures=listed)).run(tmp_path / "run")
+    page = (run.path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "What the sets of pictures reinforce" in page
+    assert "In which share of the sets a judge finds each item: geocultural" in page
+    assert "Which items of the rubric are found in the same sets: occupational" in page
+    assert "&lt;script&gt;alert(7)&lt;/script&gt; {{7*7}} =HYPERLINK(1)" in page
+    assert "<script>alert(7)" not in page
+    assert page.count("images are numbered from the left") == 6
+    # Grey where an item was found in no set: no correlation, and no 0.
+    food = run.estimates.filter((pl.col("attribute") == "Q9_food") | (pl.col("category") == "Q9_food"))
+    food = food.filter(measure="item_correlation")
+    assert food.height == 11
+    assert food["value"].null_count() == 11

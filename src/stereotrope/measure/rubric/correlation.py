@@ -118,7 +118,7 @@ def _pairs(
             row = {
                 "measure": "item_correlation",
                 "definition": "paper",
-                **dict(zip(by, cell.key, strict=True)),
+                **cell.shared(by),
                 "attribute": one,
                 "category": items[j],
                 "n": int(n[i, j]),

@@ -27,11 +27,13 @@ class Sets(NamedTuple):
     answers: A row a set and item: ``query, set, item``; ``yes``, the share of its usable repetitions that say
         yes (null without one); ``k`` and ``of``, usable repetitions and all.
     excluded: Reason → answers that cannot be used, a repetition each.
+    rater: Who answered, where that is one.
     """
 
     key: tuple[str | None, ...]
     answers: pl.DataFrame
     excluded: Counter[str]
+    rater: str | None = None
 
     @property
     def items(self) -> list[str]:
@@ -61,7 +63,9 @@ class Sets(NamedTuple):
 
     def shared(self, by: Sequence[str]) -> dict[str, Any]:
         """What the rows of a cell have in common."""
-        return {**dict(zip(by, self.key, strict=True)), "excluded": dict(self.excluded)}
+        levels = dict(zip(by, self.key, strict=True))
+        rater = {} if self.rater is None or "annotator" in levels else {"instrument": self.rater}
+        return {**levels, **rater, "excluded": dict(self.excluded)}
 
 
 def lost_in(answers: pl.DataFrame) -> Counter[str]:
@@ -133,7 +137,7 @@ def read_sets(
         )
         order = {name: at for at, name in enumerate(sorted(set(each["item"]), key=_in_numbers))}
         each = each.sort(pl.col("item").replace_strict(order), maintain_order=True)
-        yield Sets(tuple(key), each, lost_in(each))
+        yield Sets(tuple(key), each, lost_in(each), raters[0] if raters and len(raters) == 1 else None)
 
 
 def _in_numbers(name: str) -> list[tuple[int, str]]:

@@ -223,7 +223,8 @@ def _beside(judge: Sets, control: Sets, by: Sequence[str], level: float) -> list
     known = pl.col("yes").is_not_null() & pl.col("other").is_not_null()
     both = both.with_columns(
         lost=pl.col("lost").list.concat("other_lost"),
-        k=pl.min_horizontal("k", "other_k"),
+        k=pl.min_horizontal(pl.col("k") / pl.col("of"), pl.col("other_k") / pl.col("other_of")),
+        of=pl.lit(1),
         difference=pl.when(known).then(pl.col("yes") - pl.col("other")),
         share=pl.when(known).then("other"),
     )

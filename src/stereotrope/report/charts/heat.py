@@ -39,8 +39,9 @@ def heat(
     lines: Sequence[str],
     signed: bool = False,
     top: float | None = None,
+    grey: bool = False,
 ) -> dict[str, Any]:
-    """A table of numbers: ``line, column, value, text``; an undefined cell stays empty.
+    """A table of numbers: ``line, column, value, text``; an undefined cell stays empty, or is ``grey``.
 
     On viridis from 0 to ``top`` (the largest value when None); ``signed`` numbers on a scale of two colours
     from ``-top`` to ``top``.
@@ -68,8 +69,17 @@ def heat(
             "y": nominal("line", order, title=None, axis=limit),
             "x": nominal("column", heads, title=None, axis=axis),
         },
-        "layer": _cells((largest if top is None else top) or 1.0, signed=signed),
+        "layer": [*_GREY * grey, *_cells((largest if top is None else top) or 1.0, signed=signed)],
     }
+
+
+_GREY = [
+    layer(
+        {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2, "color": "var(--group-other)"},
+        TIP,
+        "!isValid(datum.value)",
+    )
+]
 
 
 def _cells(top: float, *, signed: bool) -> list[dict[str, Any]]:
