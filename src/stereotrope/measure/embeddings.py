@@ -63,7 +63,9 @@ def embeddings_frame(
     """
     keys = ["subject_kind", "subject_id", "encoder"]
     given = to_polars(embeddings, what="embeddings", needs=(*keys, "vector"))
-    given = given.select(*keys, pl.col("vector").cast(pl.List(pl.Float64)))
+    single = given.schema["vector"] == pl.List(pl.Float32)  # as runs store them: a cast would double them
+    numbers = pl.List(pl.Float32 if single else pl.Float64)
+    given = given.select(*keys, pl.col("vector").cast(numbers))
     if (doubled := given.filter(given.select(keys).is_duplicated())).height:
         kind, subject, encoder, _ = doubled.row(0)
         raise TableError(f"embeddings: {kind} {subject!r} has two vectors by {encoder!r}; keep one")
@@ -73,7 +75,7 @@ def embeddings_frame(
     names = list(encoders) if encoders is not None else given["encoder"].unique(maintain_order=True).to_list()
     empty = rows.clear().with_columns(
         annotator=pl.lit(None, pl.String),
-        vector=pl.lit(None, pl.List(pl.Float64)),
+        vector=pl.lit(None, numbers),
         cosine=pl.lit(None, pl.Float64),
     )
     found = pl.concat([empty, *(_of_encoder(rows, given.filter(encoder=name), name) for name in names)])

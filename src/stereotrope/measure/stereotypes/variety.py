@@ -65,9 +65,9 @@ class _WithSentences(MeasureFrame):
         pictures = FRAMES["embeddings"].of(tables)
         if tables.embeddings is None:
             return pictures
-        said = tables.embeddings.filter(subject_kind="sentence").select(
-            annotator="encoder", sentence="subject_id", vector=pl.col("vector").cast(pl.List(pl.Float64))
-        )
+        vector = pl.col("vector").cast(pictures.schema["vector"])
+        sentences = tables.embeddings.filter(subject_kind="sentence")
+        said = sentences.select(annotator="encoder", sentence="subject_id", vector=vector)
         return pl.concat([pictures, said], how="diagonal")
 
     def made_up(self, images: pl.DataFrame, labels: pl.DataFrame, /) -> pl.DataFrame:
