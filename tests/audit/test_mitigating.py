@@ -12,7 +12,7 @@ import stereotrope as st
 from stereotrope.audit.mitigated import MITIGATED_FILE
 from stereotrope.audit.mitigating import Mitigation
 from stereotrope.cli import app
-from stereotrope.errors import MetadataError, UsageError
+from stereotrope.errors import AuditFileError, MetadataError, UsageError
 from stereotrope.run import Ledger
 
 AUDIT = """\
@@ -227,3 +227,56 @@ def test_the_command_names_what_it_was_asked(mitigated):
     listed = CliRunner().invoke(app, ["strategies"]).stdout
     assert "ethical" in listed
     assert "suffix" in listed
+
+
+OBJECTS = """\
+suite: objects
+objects: [cup]
+dimensions: {gender: [women]}
+generators: [calibrated]
+annotators: [colour]
+mitigations: MITIGATIONS
+"""
+
+
+def test_an_audit_file_names_strategies_that_see_no_picture_by_the_same_words():
+    text = OBJECTS.replace("MITIGATIONS", "[none, ethical, 'suffix:in many styles', range of styles]")
+    prompts = st.Audit.from_text(text).plan().prompts.filter(group="women")
+    cue = "cup for women, one product only, no people"
+    assert dict(prompts.select("mitigation", "text").rows()) == {
+        "none": cue,
+        "ethical": f"{cue}. Ensure the image avoids harmful stereotypes and is fair and inclusive.",
+        "suffix": f"{cue}, in many styles",
+        "range of styles": f"{cue}, with a wide range of styles",
+    }
+
+
+def test_prompts_of_any_design_take_the_mitigations_of_an_audit_file():
+    prompts = st.Audit.from_text(AUDIT + "mitigations: {none: '', blue: in blue}\n").plan().prompts
+    assert prompts.select("mitigation", "text").rows() == [
+        ("none", "a cup"),
+        ("none", "a sofa"),
+        ("blue", "a cup, in blue"),
+        ("blue", "a sofa, in blue"),
+    ]
+    with pytest.raises(AuditFileError, match="the prompts have a factor 'mitigation' already"):
+        st.Audit.from_text(
+            AUDIT.replace("thing:", "mitigation:") + "mitigations: {none: '', blue: in blue}\n"
+        ).plan()
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        ("[none, calm]", "'calm' has no wording; known are none, .*ethical, .*; write `calm: suffix`"),
+        (
+            "[none, 'refine:openai:x']",
+            "looks at pictures, .* `stereotrope mitigate RUN --with refine:openai:x`",
+        ),
+        ("[none, ethical:now]", "mitigations: strategy ethical: ethical must be left empty|be left empty"),
+        ("['suffix:a', 'suffix:b']", "two would be the level 'suffix'; write a mapping"),
+    ],
+)
+def test_a_mitigation_of_an_audit_file_that_cannot_be_is_told(listed, message):
+    with pytest.raises(AuditFileError, match=rf"audit.yaml:6: mitigations: .*({message})|{message}"):
+        st.Audit.from_text(OBJECTS.replace("MITIGATIONS", listed)).plan()

@@ -1,12 +1,14 @@
 """The prompts of an audit, what is asked of whom, what it is compared with, and who is told of that."""
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from stereotrope import design
+from stereotrope import design, mitigate
 from stereotrope.annotate import Annotator
 from stereotrope.audit.file import AuditSpec
 from stereotrope.clients import Account
@@ -58,6 +60,8 @@ def designed_by(
     folder = suite_named(spec.suite).folder if spec.suite is not None else source.base
     given = spec.prompts if spec.prompts is not None else {}
     standard = suite.get("prompts")
+    mitigations = _mitigations(spec, suite, source)
+    varied = partial(design.varied_prompts, mitigations=mitigations)
     try:
         if spec.prompts is not None and (spec.objects or spec.dimensions):
             raise source.error(
@@ -67,11 +71,11 @@ def designed_by(
             theirs = standard if is_scenarios(standard) else None
             worded = scenario_prompts(given, source.base, suite=theirs, suite_base=folder)
             notes += worded.notes
-            return worded.prompts
+            return varied(worded.prompts)
         if spec.prompts is not None:
-            return own_prompts(spec.prompts, source.base)
+            return varied(own_prompts(spec.prompts, source.base))
         if not things:
-            return None if standard is None else own_prompts(standard, folder)
+            return None if standard is None else varied(own_prompts(standard, folder))
         templates = spec.templates.model_dump() if spec.templates else suite.get("templates")
         if templates is None:
             raise source.error(
@@ -81,7 +85,7 @@ def designed_by(
             things,
             spec.dimensions or suite.get("dimensions") or {},
             phrasings=spec.phrasings or suite.get("phrasings") or ["for"],
-            mitigations=_mitigations(spec, suite, source),
+            mitigations=mitigations,
             **templates,
         )
     except (UsageError, InputError) as error:
@@ -122,18 +126,46 @@ def _key_of(message: str) -> str:
     return "dimensions"
 
 
-def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> dict[str, str]:
+def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> dict[str, design.Rewording]:
+    """Level → its suffix, or what rewrites a prompt: strategies that see no picture are named as behind
+    ``stereotrope mitigate --with``."""
     given = suite.get("mitigations") or {"none": ""} if spec.mitigations is None else spec.mitigations
     if isinstance(given, dict):
-        return given
+        return dict(given)
     known: dict[str, str] = suite.get("known_mitigations") or {"none": ""}
+    levels: dict[str, design.Rewording] = {}
     for name in given:
-        if name not in known:
+        if name in known:
+            levels[name] = known[name]
+            continue
+        if name.partition(":")[0].strip() not in mitigate.STRATEGIES:
+            there = ", ".join([*known, *mitigate.STRATEGIES])
             raise source.error(
-                f"mitigations: {name!r} has no wording; known are {', '.join(known)}; write `{name}: suffix`",
+                f"mitigations: {name!r} has no wording; known are {there}; write `{name}: suffix`",
                 "mitigations",
             )
-    return {name: known[name] for name in given}
+        try:
+            strategy = mitigate.create(name, relative_to=source.base)
+        except UsageError as error:
+            raise source.error(f"mitigations: {error}", "mitigations") from None
+        if strategy.looks or inspect.iscoroutinefunction(strategy.process):
+            raise source.error(
+                f"mitigations: {name!r} looks at pictures, which are there once the audit has run; leave it "
+                f"out here, and then run `stereotrope mitigate RUN --with {name}`",
+                "mitigations",
+            )
+        if strategy.name in levels:
+            raise source.error(
+                f"mitigations: two would be the level {strategy.name!r}; write a mapping, level: suffix",
+                "mitigations",
+            )
+        levels[strategy.name] = partial(_rewritten, strategy)
+    return levels
+
+
+def _rewritten(strategy: mitigate.Strategy, text: str) -> str:
+    made: Any = strategy.process(mitigate.Case(text, text))
+    return made.text or text
 
 
 def baselines_of(

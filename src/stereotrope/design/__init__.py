@@ -1,6 +1,6 @@
 """From an audit's factors to the prompts that are sent."""
 
-from stereotrope.design.cues import BASE, cued_prompts
+from stereotrope.design.cues import BASE, Rewording, cued_prompts, varied_prompts
 from stereotrope.design.phrases import FORMS
 from stereotrope.design.prompts import expand, own_prompts, prompts_frame
 from stereotrope.design.scenarios import (
@@ -15,6 +15,7 @@ __all__ = [
     "BASE",
     "FORMS",
     "SCENARIO_FACTORS",
+    "Rewording",
     "ScenarioPrompts",
     "cued_prompts",
     "expand",
@@ -22,5 +23,6 @@ __all__ = [
     "phrases_to_word",
     "prompts_frame",
     "scenario_prompts",
+    "varied_prompts",
     "wording_of",
 ]

@@ -4,16 +4,19 @@ Source of the layout: SODA, arXiv:2508.03483, section 3.1 and Table 1; its texts
 ``objects`` suite.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import polars as pl
 
 from stereotrope.design.prompts import fields_of, fill, prompts_frame, refuse_too_many, wordings
 from stereotrope.errors import UsageError
+from stereotrope.tables import factors_of
 
 BASE = "base"
 """The group level of the baseline: the prompt without a demographic cue."""
+Rewording = str | Callable[[str], str]
+"""A suffix behind a comma, none where it is empty, or what makes another text of one."""
 _FIELDS = ("object", "phrasing", "group")
 
 
@@ -24,7 +27,7 @@ def cued_prompts(
     baseline: str,
     cue: str,
     phrasings: Sequence[str] = ("for",),
-    mitigations: Mapping[str, str] | None = None,
+    mitigations: Mapping[str, Rewording] | None = None,
 ) -> pl.DataFrame:
     """Prompts of every object without a cue and with the cue of every group.
 
@@ -34,8 +37,8 @@ def cued_prompts(
     baseline: Template with ``{object}``.
     cue: Template with ``{object}``, ``{phrasing}`` and ``{group}``.
     phrasings: Words that tie the group to the object. The baseline has none.
-    mitigations: Name → suffix put after a comma at the end of every prompt, the baseline's too; ``none`` is
-        no suffix.
+    mitigations: Name → suffix put after a comma at the end of every prompt, the baseline's too, or what makes
+        another text of one; an empty suffix is none.
     Returns: ``prompts`` with factors ``object, dimension, group`` and, where more than one level is asked
         for, ``phrasing`` and ``mitigation``. The baseline has group ``base`` and no dimension or phrasing.
     Raises UsageError: A template lacks a field or holds an unknown one, a list is empty, a group is called
@@ -50,14 +53,44 @@ def cued_prompts(
     factors += ["mitigation"] if len(suffixes) > 1 else []
     rows: list[dict[str, str | None]] = []
     for thing, (mitigation, suffix) in product(objects, suffixes.items()):
-        end = f", {suffix}" if suffix else ""
         scope: dict[str, str | None] = {"object": thing, "mitigation": mitigation}
-        rows.append({**scope, "group": BASE, "text": fill(baseline, {"object": thing}) + end})
+        rows.append({**scope, "group": BASE, "text": _reworded(fill(baseline, {"object": thing}), suffix)})
         for phrasing, (dimension, groups) in product(phrasings, dimensions.items()):
             for group, wording in wordings(groups).items():
                 cell = {"dimension": dimension, "group": group, "phrasing": phrasing}
-                rows.append({**scope, **cell, "text": _cued(cue, thing, phrasing, wording) + end})
+                rows.append(
+                    {**scope, **cell, "text": _reworded(_cued(cue, thing, phrasing, wording), suffix)}
+                )
     return prompts_frame(rows, factors)
+
+
+def varied_prompts(prompts: pl.DataFrame, mitigations: Mapping[str, Rewording]) -> pl.DataFrame:
+    """Prompts of any design with every mitigation, as the factor ``mitigation`` where there are several.
+
+    mitigations: As of :func:`cued_prompts`.
+
+    Raises UsageError: The prompts have that factor already, or two read the same.
+    """
+    if len(mitigations) < 2:
+        return prompts
+    factors = factors_of(prompts.columns)
+    if "mitigation" in factors:
+        raise UsageError(
+            "the prompts have a factor 'mitigation' already; rename it, or leave `mitigations` out"
+        )
+    refuse_too_many(prompts.height * len(mitigations))
+    rows = [
+        {**row, "mitigation": name, "text": _reworded(row["text"], one)}
+        for name, one in mitigations.items()
+        for row in prompts.drop("prompt_id").to_dicts()
+    ]
+    return prompts_frame(rows, [*factors, "mitigation"])
+
+
+def _reworded(text: str, by: Rewording) -> str:
+    if callable(by):
+        return by(text)
+    return f"{text}, {by}" if by else text
 
 
 def _cued(template: str, thing: str, phrasing: str, wording: str) -> str:

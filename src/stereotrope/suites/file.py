@@ -51,7 +51,9 @@ class DesignSpec(Options):
     )
     templates: TemplatesSpec | None = Field(None, description="wording of baseline and cue")
     phrasings: Texts | None = Field(None, description="words between object and group, a factor")
-    mitigations: Suffixes | None = Field(None, description="suffixes that ask for variety, a factor")
+    mitigations: Suffixes | None = Field(
+        None, description="suffixes, or strategies that see no picture: a factor"
+    )
     prompts: Annotated[Any, BeforeValidator(_prompts)] = Field(
         None,
         description="prompts of your own: {template, factors…}, a list, a CSV file, {file, factors}, "
