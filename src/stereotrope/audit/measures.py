@@ -123,7 +123,7 @@ def _by_annotator(given: dict[str, Any]) -> dict[str, Any]:
 def _held_apart(call: MeasureCall, factor: str | None) -> MeasureCall:
     """A call that does not pool the levels of a factor, unless it is to compare them."""
     own = inspect.signature(call.info.function).parameters.get("over")
-    if factor is None or call.arguments.get("over", own and own.default) == factor:
+    if factor is None or factor in (call.factor, call.arguments.get("over", own and own.default)):
         return call
     lists = {key: call.arguments.get(key) for key in ("by", "within")}
     more = {k: [*v, factor] for k, v in lists.items() if isinstance(v, list | tuple) and factor not in v}

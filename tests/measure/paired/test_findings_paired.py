@@ -62,7 +62,7 @@ def test_a_planted_loss_of_variety_beside_falling_stereotypes_is_homogenisation(
     assert found["kind"].to_list() == ["homogenisation"]
     sentence = found["sentence"][0]
     assert sentence.startswith(
-        "m: with mitigation “refine” stereotypes fall and the pictures of each query repeat"
+        "With mitigation “refine” stereotypes fall and the pictures of each query repeat"
     )
     assert "Mean similarity +0.1" in sentence
     assert "over 20 queries; the fall of the former is 0.2" in sentence

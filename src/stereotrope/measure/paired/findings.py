@@ -10,7 +10,7 @@ from stereotrope.measure.contract import measure_words
 from stereotrope.measure.divergence.change import CHANGE
 from stereotrope.measure.finder import Candidate, RunEvidence, finder
 from stereotrope.measure.paired.difference import BY_QUERY, MEAN_BY_QUERY
-from stereotrope.measure.sentences import Wording, clean, quoted, span, two_decimals
+from stereotrope.measure.sentences import clean, quoted, span, two_decimals
 from stereotrope.measure.setting import GENERATOR
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 
@@ -134,10 +134,9 @@ def _candidate(
 
 
 def _where(row: Mapping[str, Any], evidence: RunEvidence) -> str:
-    wording = Wording(row["contrast"], row["reference"], evidence.pictures.varying)
-    lead = wording.lead({GENERATOR: str(row[GENERATOR])})
-    level = quoted(str(row[row["contrast"]]))
-    return f"{lead}{'with' if lead else 'With'} {clean(row['contrast'])} {level}"
+    several = evidence.estimates[GENERATOR].drop_nulls().n_unique() > 1
+    lead = f"{clean(str(row[GENERATOR]))}: with" if several else "With"
+    return f"{lead} {clean(row['contrast'])} {quoted(str(row[row['contrast']]))}"
 
 
 def _told(score: str, row: Mapping[str, Any], evidence: RunEvidence) -> str:

@@ -7,13 +7,19 @@ from stereotrope.report.charts.dots import dots
 from stereotrope.report.charts.drawing import layer
 
 
-def gaps(rows: Sequence[Mapping[str, Any]], *, unit: str, series: Sequence[str]) -> dict[str, Any]:
-    """One row an attribute: a tick at the true share, a dot at the share seen, a bar between.
+def gaps(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    unit: str,
+    series: Sequence[str],
+    domain: Sequence[float] = (0.0, 1.0),
+) -> dict[str, Any]:
+    """One row an attribute or condition: a tick at what is true or was before, a dot at what is seen, a bar.
 
-    rows: As for :func:`~stereotrope.report.charts.dots.dots`, with ``true``; ``value`` is the share seen.
-    unit, series: Title of the axis; names of the series in their order.
+    rows: As for :func:`~stereotrope.report.charts.dots.dots`, with ``true``, where the tick stands.
+    unit, series, domain: Title of the axis; names of the series in their order; ends of the axis.
     """
-    spec = dots(rows, unit=unit, domain=(0.0, 1.0), series=series)
+    spec = dots(rows, unit=unit, domain=domain, series=series)
     x = next(one["encoding"]["x"] for one in spec["layer"] if "x" in one["encoding"])
     true, both = "isValid(datum.true)", "isValid(datum.true) && isValid(datum.value)"
     more = "datum.value > datum.true"

@@ -1,0 +1,268 @@
+"""The section of mitigations: before and after on three axes, the tests, and pictures side by side."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.charts.drawing import PALETTE
+from stereotrope.report.charts.gaps import gaps
+from stereotrope.report.contract import Block, add_section
+from stereotrope.report.datatable import Table, TableCell, dot_of, estimate_cell, table_by
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.material import Material, level_words, words
+from stereotrope.report.numbers import interval, number, probability
+from stereotrope.report.panels import (
+    MOST_PANELS,
+    SIGNIFICANT,
+    Figure,
+    Panel,
+    domain_of,
+    notes_of,
+    panel_words,
+)
+from stereotrope.report.sections.mitigated_sets import pairs_of_sets, set_blocks
+from stereotrope.report.series import Estimate
+
+CHANGED, MEANS, PART, SIZE, RANKED = (
+    "paired_difference", "paired_mean", "paired_change", "paired_effect", "paired_ranks",
+)  # fmt: skip
+_BESIDE = (MEANS, PART, SIZE, RANKED)
+AXES = {
+    "stereotype": "Stereotypes",
+    "variety": "Variety of one query's pictures",
+    "fidelity": "Fidelity to what was asked",
+    "refusal": "Refusals",
+    "": "Further scores",
+}
+_ALL = "all models"
+_UNTESTED = (
+    "Queries are too few to be a sample of others, so that nothing is tested here; where a measure tests the "
+    "same change by its pictures, its own section has it."
+)
+_FIXED = ("attribute", "category")
+_Key = tuple[Any, ...]
+
+
+def _blocks(material: Material, shown: Exhibits) -> list[Block]:
+    compared = _Compared.of(material)
+    if compared is None:
+        return []
+    figure = Block(figures=[compared.figure()], replaces=frozenset((CHANGED, *_BESIDE)))
+    return [figure, Block("table", compared.table()), *set_blocks(material, shown)]
+
+
+class _Compared:
+    """Every comparison of a score with and without a mitigation, with what stands beside it."""
+
+    def __init__(self, material: Material, frame: pl.DataFrame) -> None:
+        self.material, self.frame = material, frame
+        self.over = str(frame["contrast"][0])
+        scoped = [c for c in ("generator", *material.factors) if c in frame.columns and c != self.over]
+        self.parts = [c for c in scoped if c != "generator" and frame[c].null_count() < frame.height]
+        self.keys = ["definition", *_FIXED, *(c for c in ("annotator", *scoped) if c in frame.columns)]
+        self.beside = {
+            name: {self._key(row): row for row in material.scores.filter(measure=name).iter_rows(named=True)}
+            for name in (PART, SIZE, RANKED)
+        }
+        self.means = {
+            (self._key(row), row["reference"]): row
+            for row in material.scores.filter(measure=MEANS).iter_rows(named=True)
+        }
+        self.models = [m for m in material.generators if m in set(self._column("generator"))]
+
+    @classmethod
+    def of(cls, material: Material) -> "_Compared | None":
+        frame = material.scores.filter(measure=CHANGED)
+        return cls(material, frame) if frame.height else None
+
+    def _column(self, name: str) -> list[Any]:
+        return self.frame[name].unique().to_list() if name in self.frame.columns else []
+
+    def _key(self, row: Estimate) -> _Key:
+        return tuple(row.get(c) for c in [*self.keys, self.over])
+
+    def ends(self, row: Estimate) -> tuple[float | None, float | None]:
+        """The means without and with the mitigation."""
+        new, first = row[self.over], row["reference"]
+        with_it = self.means.get((self._key(row), first))
+        without = self.means.get((self._key({**row, self.over: first}), new))
+        return (
+            None if without is None else without["value"],
+            None if with_it is None else with_it["value"],
+        )
+
+    def axis(self, score: str) -> str:
+        told = self.material.explain(score).axis
+        return told if told in AXES else ""
+
+    def scores(self) -> list[tuple[Any, ...]]:
+        """Score, attribute and category, by axis."""
+        found = self.frame.select("definition", *_FIXED).unique(maintain_order=True).rows()
+        order = list(AXES)
+        return sorted(found, key=lambda one: order.index(self.axis(one[0])))
+
+    def rows(self, score: tuple[Any, ...], *, whole: bool) -> list[Estimate]:
+        """Comparisons of a score in the order of the design; ``whole``: over all queries, a row a model."""
+        same = [
+            row
+            for row in self.frame.iter_rows(named=True)
+            if (row["definition"], *(row[c] for c in _FIXED)) == score
+        ]
+        if whole:
+            single = [row for row in same if all(row[c] is None for c in self.parts)]
+            of_model = [row for row in single if row.get("generator") is not None]
+            same = of_model or single
+        place = self.material.position
+        return sorted(
+            same,
+            key=lambda row: (
+                *(place(c, row[c]) if row[c] is not None else (-1, "") for c in self.parts),
+                place(self.over, row[self.over]),
+                place("generator", row.get("generator")),
+            ),
+        )
+
+    def name(self, score: tuple[Any, ...]) -> str:
+        measure, attribute, category = score
+        further = [words(str(x)) for x in (attribute, category) if x not in (None, "all")]
+        return ": ".join([self.material.explain(measure).heading, *further])
+
+    def label(self, row: Estimate) -> str:
+        by = f", by {row['annotator']}" if row.get("annotator") is not None else ""
+        return f"{level_words(self.over, row[self.over])}{by}"
+
+    def figure(self) -> Figure:
+        """A panel a score, those of one axis together: before, after, and the interval of the difference."""
+        panels, drawn_rows = [], 0
+        for score in self.scores()[:MOST_PANELS]:
+            rows = self.rows(score, whole=True)
+            models = list(dict.fromkeys(str(row.get("generator") or _ALL) for row in rows))
+            if len(models) > len(PALETTE):
+                rows, models = self._over_all(score), [_ALL]
+            drawn = [self._dot(row) for row in rows]
+            prose = self.material.explain(score[0])
+            reverse = {"variety": "higher: less varied", "fidelity": "higher: less faithful"}
+            sense = reverse.get(prose.axis, "") if prose.axis_scale == "reversed" else ""
+            unit = "; ".join(filter(None, (self.name(score), sense)))
+            ends = [{**row, "floor": row["true"]} for row in drawn]
+            heading = AXES[self.axis(score[0])]
+            spec = gaps(drawn, unit=unit, series=models, domain=domain_of(ends))
+            told = panel_words(f"{heading}, {self.name(score)}", "before and after", drawn)
+            panels.append(Panel(heading, spec, told, len(drawn)))
+            drawn_rows += len(drawn)
+        prose = self.material.explain(CHANGED)
+        title = "Before and after, on all three axes"
+        reads = (
+            "The tick is the mean without the mitigation, the dot that with it, over the same queries; the "
+            "line is the interval of the difference, drawn at the dot, for queries like these. Dark bars "
+            "rise, light bars fall. What a fall of stereotypes is paid for with shows in the other panels."
+        )
+        cut = max(0, len(self.scores()) - MOST_PANELS)
+        notes = notes_of(self.frame, cut, 0)
+        if self.frame["p_value"].null_count() == self.frame.height:
+            notes.append(_UNTESTED)
+        return Figure.of(
+            self.material, self.frame, prose, title, "mitigations-axes", panels, reads=reads, notes=notes
+        )
+
+    def _over_all(self, score: tuple[Any, ...]) -> list[Estimate]:
+        return [row for row in self.rows(score, whole=False) if self._is_whole(row)]
+
+    def _is_whole(self, row: Estimate) -> bool:
+        return row.get("generator") is None and all(row[c] is None for c in self.parts)
+
+    def _dot(self, row: Estimate) -> dict[str, Any]:
+        before, after = self.ends(row)
+        part = self.beside[PART].get(self._key(row))
+        of = "" if part is None or part["value"] is None else f" ({_percent(part['value'])})"
+        n = row["n"]
+        told = f"not defined: {row['undefined']}" if before is None or after is None else (
+            f"{number(before, n)} → {number(after, n)}{of}"
+        )  # fmt: skip
+        drawn = dot_of(row, self.label(row), told, told, series=str(row.get("generator") or _ALL))
+        known = after is not None and before is not None
+        ends = {
+            end: before + row[end] if known and row[end] is not None and before is not None else None
+            for end in ("low", "high")
+        }
+        sure = row["q_value"] is not None and row["q_value"] <= SIGNIFICANT
+        return {**drawn, **ends, "value": after, "true": before, "floor": None, "sure": sure}
+
+    def table(self) -> Table:
+        """The shape of the paper's table: a line a score, part and mitigation, models side by side."""
+        lines = [row for score in self.scores() for row in self._lines(score)]
+        several = len(self.models) > 1
+        columns: dict[str, Callable[[Estimate], TableCell | str | int | None]] = {
+            "score": lambda row: self.name((row["definition"], *(row[c] for c in _FIXED))),
+            **{words(c): partial(_part, c) for c in self.parts},
+            words(self.over): self.label,
+        }
+        for model in self.models if several else ():
+            columns[model] = partial(self._model_cell, model)
+        columns |= {
+            f"{_ALL if several else 'without → with'}": self._overall_cell,
+            "difference [interval]": lambda row: estimate_cell(self.material, row),
+            "p (t)": lambda row: probability(row["p_value"]),
+            "q": lambda row: probability(row["q_value"]),
+            "p (Wilcoxon)": lambda row: probability(self._other(RANKED, row, "p_value")),
+            "d_z [interval]": self._size_cell,
+            "queries": lambda row: row["n"],
+        }
+        caption = "Every mitigation beside none: means, change as a share of that without, and paired tests"
+        return table_by(caption, lines, columns, f"tables/{CHANGED}.csv")
+
+    def _lines(self, score: tuple[Any, ...]) -> Iterator[Estimate]:
+        """Comparisons over all models, or of the only one; of stereotypes those of single parts as well."""
+        rows = self.rows(score, whole=False)
+        lines = [row for row in rows if row.get("generator") is None] or rows
+        first = self.axis(score[0]) == next(iter(AXES))
+        yield from lines if first else [row for row in lines if all(row[c] is None for c in self.parts)]
+
+    def _other(self, name: str, row: Estimate, column: str) -> Any:
+        found = self.beside[name].get(self._key(row))
+        return None if found is None else found[column]
+
+    def _model_cell(self, model: str, row: Estimate) -> TableCell:
+        own = {**row, "generator": model}
+        return TableCell(self._change(own), numeric=True)
+
+    def _overall_cell(self, row: Estimate) -> TableCell:
+        before, _ = self.ends(row)
+        first = "" if before is None else f"{number(before, row['n'])} → "
+        return TableCell(f"{first}{self._change(row)}", numeric=True)
+
+    def _change(self, row: Estimate) -> str:
+        _, after = self.ends(row)
+        part = self._other(PART, row, "value")
+        of = "" if part is None else f" ({_percent(part)})"
+        return "" if after is None else f"{number(after, row['n'])}{of}"
+
+    def _size_cell(self, row: Estimate) -> TableCell:
+        found = self.beside[SIZE].get(self._key(row))
+        if found is None or found["low"] is None:
+            return TableCell("")
+        return TableCell(interval(found["value"], found["low"], found["high"], found["n"]), numeric=True)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:+.0f}%".replace("-", "−")
+
+
+def _part(factor: str, row: Estimate) -> str:
+    return "all" if row[factor] is None else level_words(factor, row[factor])
+
+
+add_section(
+    "mitigations",
+    "What the mitigations change, and at what price",
+    lead="Every query is compared with itself, without and with a mitigation, on three axes at once: "
+    "stereotypes or differences between groups, variety among the pictures of one query, and fidelity to "
+    "what was asked for.",
+    place=46,
+    make=_blocks,
+    large=lambda material: [
+        image for pair in pairs_of_sets(material) for one in pair.sides for image in one.images
+    ],
+)
