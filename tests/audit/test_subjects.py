@@ -293,11 +293,14 @@ def test_annotators_that_wait_for_one_another_are_told(study, monkeypatch):
         audit(study).plan()
 
 
-def test_a_set_with_a_picture_that_cannot_be_used_is_left_out_and_not_waited_for(study):
+def test_a_set_with_a_picture_that_cannot_be_used_is_known_left_out_and_not_waited_for(study):
     (study / "made" / "1.png").write_bytes(b"no picture")
     text = audit(study, "alike").source.text + "max_excluded: 1\n"
     run = st.Audit.from_text(text, base=study).run(study / "run")
-    assert run.subjects["image_id"].to_list() == run.images["image_id"].to_list()[3:]
+    # It is known, so that measures count it, and nobody was asked about it.
+    assert sorted(run.subjects["image_id"]) == sorted(run.images["image_id"])
+    whole = run.subjects.filter(pl.col("subject_id").is_in(run.labels["subject_id"].implode()))
+    assert whole["image_id"].to_list() == run.images["image_id"].to_list()[3:]
 
 
 def test_a_set_of_pictures_of_several_models_and_levels_is_of_none_of_them(study, monkeypatch):

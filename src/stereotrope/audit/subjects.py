@@ -301,11 +301,27 @@ class Subjects:
             if one.looks and one.subject in ("region", "set"):
                 yield from ((one, look) for look in self.looks(one, labels))
 
+    def _lost_sets(self) -> Iterator[tuple[Annotator, Subject, str]]:
+        """Sets that nobody looks at because a picture of them cannot be: each with its first prompt."""
+        coming = set(self._coming["image_id"])
+        for one in self.plan.annotators:
+            if not one.looks or one.subject != "set" or one.stage != ANNOTATE:
+                continue
+            frame = self._frame(one)
+            prompts = dict(frame.select("image_id", "prompt_id").iter_rows())
+            for ids in self._sets(one, frame):
+                whole = self._rows.keys() >= set(ids)
+                if not whole and coming.isdisjoint(ids) and self._is_shown(one, prompts[ids[0]]):
+                    rows = tuple({"image_id": each} for each in ids)
+                    yield one, Subject("set", subject_id(*ids), rows), prompts[ids[0]]
+
     def table(self, labels: pl.DataFrame) -> pl.DataFrame:
-        """The table ``subjects``: the images of each region and set that an annotator looks at."""
+        """The table ``subjects``: the images of each region and set that an annotator looks at, or would."""
         known: dict[str, tuple[Subject, list[str]]] = {}
         for one, look in self._parts(labels):
             known.setdefault(look.subject.id, (look.subject, []))[1].append(one.name)
+        for one, lost, _ in self._lost_sets():
+            known.setdefault(lost.id, (lost, []))[1].append(one.name)
         for one in self.plan.annotators:
             for at, ids in one.labelled_sets.items():
                 subject = Subject("set", at, tuple({"image_id": each} for each in ids))
@@ -343,6 +359,11 @@ class Subjects:
             (look.subject.id, one.name, name)
             for one, look in self._parts(labels)
             for name in look.annotator.asked(self._levels[look.subject.images[0]["prompt_id"]])
+        ]
+        rows += [
+            (lost.id, one.name, name)
+            for one, lost, prompt in self._lost_sets()
+            for name in self._asked(one, self.levels("", prompt, one.asked_by)).asked(self._levels[prompt])
         ]
         rows += [
             (part, one.name, name)

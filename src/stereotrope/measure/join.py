@@ -228,6 +228,14 @@ def tidy_subjects(
         of = of.join(images_of, on="image_id", how="left", maintain_order="left")
         made = to_polars(images, what="images").rename({"image_id": "picture"})
         units = of.select("image_id", "picture").join(made, on="picture", maintain_order="left")
+        # A set is looked at whole: one picture that cannot be is what there is to say of it.
+        status = made.select(image_id="picture", status="status")
+        each = (
+            ours.select("subject_id", "image_id").join(status, on="image_id").filter(pl.col("status") != "ok")
+        )
+        worst = each.group_by(image_id="subject_id").agg(worst=pl.col("status").sort().last())
+        units = units.join(worst, on="image_id", how="left", maintain_order="left")
+        units = units.with_columns(status=pl.coalesce("worst", "status")).drop("worst")
     looked = given.select("annotator", image_id="subject_id").unique(maintain_order=True)
     answered = given.select("annotator", "attribute").unique(maintain_order=True)
     asks = looked.join(answered, on="annotator", maintain_order="left")

@@ -11,7 +11,8 @@ import pytest
 import stereotrope as st
 from stereotrope.inputs.rubric import rubric_named
 from stereotrope.suites.reading import audit_template
-from stereotrope.testing import Loopback, SetJudge
+from stereotrope.testing import Declined, Loopback, Plant, SetJudge
+from stereotrope.testing.chat import take_apart
 
 PAPER = (
     "Bangladeshi",
@@ -190,3 +191,47 @@ def test_the_report_shows_index_items_and_what_the_judge_said_as_text_that_does_
     food = food.filter(measure="item_correlation")
     assert food.height == 11
     assert food["value"].null_count() == 11
+
+
+def test_sets_with_a_refused_picture_are_counted_as_left_out_and_bound_the_index(tmp_path: Path) -> None:
+    plant = Plant()
+
+    def painter(model: str, prompt: str, number: int, size: str | None = None) -> bytes:
+        if model == "weak" and "American" in prompt and number % 4 == 2:
+            raise Declined
+        return plant(model, prompt, number, size)
+
+    with Loopback(judge=SetJudge(share), painter=painter) as server:
+        text = audit(server.url, 2, measures=[{"ssi": {"by": ["generator", "family"]}}])
+        run = st.Audit.from_text(text).run(tmp_path / "run")
+        n = len(server.received)
+        again = st.Audit.from_text(text).run(tmp_path / "run")
+        assert len(server.received) == n
+    assert again.estimates.equals(run.estimates)
+    row = run.estimates.filter(measure="ssi", generator="weak", family="geocultural").row(0, named=True)
+    assert (row["n"], row["excluded"]) == (1, '{"refused by the generator": 36}')
+    assert row["bound_low"] == pytest.approx(row["value"] / 2)
+    assert row["bound_high"] == pytest.approx(row["value"] / 2 + 0.5)
+    others = run.estimates.filter(pl.col("generator") != "weak", measure="ssi")
+    assert others["n_excluded"].sum() == 0
+
+
+def test_another_wording_of_an_item_asks_its_family_again_and_no_other(tmp_path: Path) -> None:
+    def rubric(text: str) -> None:
+        items = f"  - {{id: a, families: [occupational], text: {text}}}\n"
+        other = "  - {id: b, families: [adjectival], text: Old?}\n"
+        (tmp_path / "mine.yaml").write_text(f"items:\n{items}{other}")
+
+    with Loopback(judge=SetJudge(share)) as server:
+        judge = {"judge": "openai:judge", "base_url": server.url, "rubric": "mine.yaml"}
+        made = json.loads(audit(server.url, 1, measures=["ssi"], annotators=[judge]))
+        made["prompts"] = [p for p in made["prompts"] if p["family"] != "geocultural"]
+        rubric("Young?")
+        st.Audit.from_text(json.dumps(made), base=tmp_path).run(tmp_path / "run")
+        n = len(server.received)
+        rubric("Very young?")
+        run = st.Audit.from_text(json.dumps(made), base=tmp_path).run(tmp_path / "run")
+        asked = [take_apart(one.body).text for one in server.received[n:]]
+    assert len(asked) == 6
+    assert all("Very young?" in text and "Old?" not in text for text in asked)
+    assert run.estimates.filter(measure="ssi").height == 4
