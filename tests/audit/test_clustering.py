@@ -109,6 +109,38 @@ def test_clusters_their_means_and_texts_stand_in_tables_and_in_the_report(study,
     assert made.info["annotators"][-1]["kind"] == "ClusterPrompts"
 
 
+def test_pictures_that_pipelines_draw_are_read_inside_and_clustered_in_one_run(
+    tmp_path, pipelines, tiny_clip, gpt
+):
+    """Generation, SPI, previews and StOP of three kinds of pipelines, each loaded from its folder."""
+    probe = "{candidates: {hat: {positive: [a man], negative: [a woman]}}, previews: [0]}"
+    models = "".join(
+        f"  - {{diffusers: {pipelines(kind)}, name: {kind}, steps: 2, width: 32, height: 32, device: cpu, "
+        f"safety_checker: false, probe: {probe}}}\n"
+        for kind in ("sd3", "flux", "sd1")
+    )
+    prompts = "prompts: [{concept: doctor, text: a photo of a doctor}]\nimages_per_prompt: 3\n"
+    text = f"{prompts}generators:\n{models}" + AUDIT.partition("\n")[2].replace(
+        "CLIP", str(tiny_clip)
+    ).replace("GPT", str(gpt))
+    made = Audit.from_text(text).run(tmp_path / "run")
+    assert set(made.images["status"]) == {"ok"}
+    clusters, texts = tables(made)
+    assert clusters.select("generator", "cluster", "n").rows() == [
+        ("sd3", 1, 3),
+        ("flux", 1, 3),
+        ("sd1", 1, 3),
+    ]
+    assert texts.height == 9
+    assert texts["score"].is_between(-1, 1).all()
+    assert set(made.table("probes")["same_picture"]) == {"yes"}
+    page = (made.path / "report" / "index.html").read_text("utf-8")
+    assert page.count("mean of the pictures of cluster 1") == 3
+    assert "What the models do while they draw" in page
+    again = Audit.from_text(text).run(tmp_path / "run")
+    assert all(one.equals(other) for one, other in zip((clusters, texts), tables(again), strict=True))
+
+
 def test_nothing_is_searched_twice_and_measuring_again_loads_nothing(study, looks):
     sizes, _ = looks
     before = tables(run(study))

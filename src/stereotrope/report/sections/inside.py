@@ -46,16 +46,17 @@ _SPI = MeasureProse(
     title="SPI",
     unit="a line is the mean over seeds, its band one standard deviation to either side",
     definition="SPI of an attribute at a step: cosine of what the model predicts there with what it predicts "
-    "for one sentence (d⁺) less what it predicts for the other (d⁻). The band is no interval of the mean.",
+    "for the sentences of one side (d⁺) less what it predicts for those of the other (d⁻). The band is no "
+    "interval of the mean.",
     source="OASIS (arXiv:2501.00962), section 3.4",
 )
 _SAYS = (
-    "SPI above 0 says that a step moves the picture as the attribute’s first sentence would rather than as "
-    "its second would, below 0 the other way round. It does not say how many pictures show the attribute in "
-    "the end: for that, pictures are labelled. It is the model’s own difference of two sentences, which may "
-    "stand for more than the attribute. Numbers on the velocity, on the predicted noise and on v are three "
-    "quantities and do not compare. Small shifts drown in rounding: the table has their length as a share of "
-    "the prediction’s, and in half precision SPI of a share of 0.02 is off by about 0.05."
+    "SPI above 0 says that a step moves the picture as the sentences for the attribute would rather than as "
+    "those against it would, below 0 the other way round. It does not say how many pictures show the "
+    "attribute in the end: for that, pictures are labelled. It is the model’s own difference of two sides, "
+    "which may stand for more than the attribute. Numbers on the velocity, on the predicted noise and on v "
+    "are three quantities and do not compare. Small shifts drown in rounding: the table has their length as "
+    "a share of the prediction’s, and in half precision SPI of a share of 0.02 is off by about 0.05."
 )
 _EXPECTED = (
     "What the model expects: its prediction at an early step, followed to the end and decoded, then the "
