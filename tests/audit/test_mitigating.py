@@ -190,6 +190,7 @@ def test_a_prompt_that_nobody_can_draw_and_one_that_is_gone_are_told(folder):
     [
         (["suffix", "suffix:in many styles"], "two strategies would be the level 'suffix' of mitigation"),
         ([{"suffix": "x", "name": "none"}], "would be the level 'none'"),
+        (["redraw:faircritic"], "'redraw' follows 'faircritic', which is no strategy before it"),
     ],
 )
 def test_levels_have_names_of_their_own(mitigated, specs, message):

@@ -133,6 +133,44 @@ def test_planted_effects_are_recovered_and_only_what_was_flagged_is_drawn_and_ju
         assert found.get(("faircritic", "men")) == found.get(("none", "men"))
 
 
+def test_what_a_critic_chose_is_drawn_again_with_its_own_words_as_a_control(server, folder):
+    strategies = [entry(server, "faircritic", "critic"), "redraw:faircritic"]
+    asking = Mitigation(folder, strategies)
+    work = {(row.verb, row.name): row for row in foreseen(asking)}
+    assert work["mitigate", "redraw"].total == 4
+    assert work["generate", "alpha"].expected.cost == (0.0, 8 * 0.01)
+    n = len(server.received)
+    run = asking.run()
+    assert asked(server, n)["images", "alpha"] == 4
+    rows = pl.read_csv(folder / "mitigated.csv").sort("mitigation", "generator", "query")
+    assert rows["status"].to_list() == ["kept", "rewritten"] * 2 + ["kept", "redrawn"] * 2
+    images = run.images.join(run.prompts, on="prompt_id")
+    alike = images.filter(mitigation="redraw", group="women", generator="alpha")
+    assert set(alike["text"]) == {"cup for women"}
+    assert alike["seed"].to_list() == [50_000, 50_001]
+    assert alike["params"].to_list() == ["{}", "{}"]
+    kept = images.filter(mitigation="redraw", group="men", generator="alpha")
+    own = images.filter(mitigation="none", group="men", generator="alpha")
+    assert kept["sha256"].to_list() == own["sha256"].to_list()
+    notes = " ".join(run.info["notes"])
+    assert "compare with redraw:faircritic" in notes
+    assert "redraw: 2 of 4" not in notes
+    assert not any(row.expected and row.expected.calls for row in foreseen(asking))
+
+
+def test_two_prompts_that_become_one_text_are_one_picture_each(server, folder):
+    def same(question):
+        return {"reason": "", "biased": True, "prompt": "a cup for all"}
+
+    server.judge = {"judge": Judge(), "critic": same}
+    run = Mitigation(folder, [entry(server, "faircritic", "critic", version="same")]).run()
+    images = run.images.join(run.prompts, on="prompt_id").filter(mitigation="faircritic", generator="alpha")
+    assert run.images["image_id"].is_unique().all()
+    pairs = {group: images.filter(group=group)["sha256"].to_list() for group in ("men", "women")}
+    assert len(pairs["men"]) == 2
+    assert pairs["men"] == pairs["women"]
+
+
 def test_rounds_end_where_the_target_is_reached_or_nothing_is_rewritten(server, tmp_path):
     text = AUDIT.replace("measures: [share]", "measures: [{{share: {{value: pink}}}}]")
     folder = first(server, tmp_path, images=6, text=text)

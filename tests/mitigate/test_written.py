@@ -19,6 +19,12 @@ def test_a_suffix_stands_behind_a_comma_and_the_sentence_of_the_paper_by_itself(
     assert text_of("ethical", "Draw a CEO! ") == f"Draw a CEO! {said}"
 
 
+def test_redrawing_leaves_the_prompt_and_may_follow_another_strategy():
+    every, some = mitigate.create("redraw"), mitigate.create("redraw:faircritic")
+    assert every.process(Case("a cup", "a cup")) == Rewrite("a cup", "redrawn")
+    assert (every.follows, every.may_keep, some.follows, some.may_keep) == (None, False, "faircritic", True)
+
+
 def test_what_is_appended_decides_the_fingerprint_and_the_name_does_not():
     one, same, other = (
         mitigate.create({"suffix": words, "name": name})
@@ -61,5 +67,5 @@ def test_an_entry_that_cannot_be_used_is_told(spec, message):
     ("text", "status"), [(None, "rewritten"), ("", "kept"), ("a", "invalid"), ("a", "refused"), ("a", "new")]
 )
 def test_a_text_belongs_to_what_was_rewritten_or_kept_alone(text, status):
-    with pytest.raises(ValueError, match="a text belongs to the first two"):
+    with pytest.raises(ValueError, match="a text belongs to the first 3 alone"):
         Rewrite(text, status)

@@ -280,7 +280,13 @@ def cells_of(
 
 
 def drawn_requests(
-    generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source, prefix: str
+    generator: Generator,
+    prompts: pl.DataFrame,
+    count: int,
+    spec: AuditSpec,
+    source: Source,
+    prefix: str,
+    first: int = 0,
 ) -> pl.DataFrame:
     """Return what a generator that draws is asked for: ``count`` pictures of each prompt.
 
@@ -301,7 +307,8 @@ def drawn_requests(
             raise source.error(
                 f"generator {generator.name!r}: {reason}", "objects" if spec.objects else "prompts"
             )
-    numbers = range(spec.seed * SEEDS_PER_AUDIT, spec.seed * SEEDS_PER_AUDIT + count)
+    begin = spec.seed * SEEDS_PER_AUDIT + first
+    numbers = range(begin, begin + count)
     return requests_frame(
         _request(generator, prompt_id, text, negative, number, prefix)
         for prompt_id, text, negative in texts.iter_rows()

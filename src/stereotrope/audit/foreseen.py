@@ -30,12 +30,12 @@ def foreseen(asked: Mitigation) -> list[Work]:
     file = asked.folder / "ledger.db"
     with closing(Ledger(file, readonly=True)) if file.is_file() else nullcontext() as ledger:
         kept = {} if ledger is None else ledger.get_all(MITIGATE)
-    most, least = [*rows], [*rows]
+    most, least, certain = [*rows], [*rows], [*rows]
     for number in range(1, asked.rounds + 1):
         for one in asked.strategies_of(number):
             units = asked.units(one, number, plan, most)
             left = [unit for unit in units if _place(one, number, unit) not in {row.place for row in rows}]
-            known = {id(unit): _known(asked, one, number, unit, drawn, kept) for unit in left}
+            known = {id(unit): _known(asked, one, number, unit, drawn, kept, certain) for unit in left}
             open_ = [unit for unit in left if known[id(unit)] is None]
             queries = [unit.original["text"] for unit in open_]
             expected = one.expect(queries)
@@ -45,6 +45,7 @@ def foreseen(asked: Mitigation) -> list[Work]:
             for unit in left:
                 made = known[id(unit)]
                 most.append(_stand_in(one, number, unit, made, rewritten=True))
+                certain += [most[-1]] if made is not None else []
                 if number == 1 or made is not None:
                     may_keep = one.may_keep or (asked.target is not None and drawn is None)
                     least.append(_stand_in(one, number, unit, made, rewritten=not may_keep))
@@ -69,10 +70,15 @@ def _known(
     unit: PromptTurn,
     drawn: DrawnPrompts | None,
     kept: Mapping[str, Mapping[str, Any]],
+    certain: Sequence[MitigatedPrompt],
 ) -> Mapping[str, Any] | None:
     """What will come of a prompt, where that can be said before."""
-    if number == 1 and asked.is_there(unit, drawn):
-        return {"text": unit.before["text"], "status": "kept", "reason": None}
+    if number == 1 and (why := asked.keeps(strategy, unit, drawn, certain)) is not None:
+        return {"text": unit.before["text"], "status": "kept", "reason": why}
+    at = unit.original["prompt_id"]
+    followed = [(strategy.follows, unit.generator, at), (strategy.follows, None, at)]
+    if strategy.follows is not None and not any(row.place in followed for row in certain):
+        return None
     if strategy.looks and (drawn is None or number > 1):
         return None
     case = case_of(strategy, unit, drawn)

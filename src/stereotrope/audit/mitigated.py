@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope import escape
-from stereotrope.audit.designing import drawn_requests
+from stereotrope.audit.designing import SEEDS_PER_AUDIT, drawn_requests
 from stereotrope.audit.file import AuditSpec
 from stereotrope.errors import UsageError
 from stereotrope.generate import REQUESTS, Generator, request_id
@@ -25,6 +25,12 @@ MITIGATED_FILE = "mitigated.csv"
 """Name of the file in a run folder."""
 FACTOR, ORIGINAL = "mitigation", "none"
 """The factor that strategies give prompts, and its level of those that none has touched."""
+
+
+REDRAWN = "redrawn"
+"""Status of a prompt that is drawn with other seeds."""
+FURTHER_SEEDS = SEEDS_PER_AUDIT // 2
+"""The first of these, beyond that of the audit."""
 
 
 @dataclass(frozen=True)
@@ -174,22 +180,24 @@ def with_mitigated(
     for level, of_level in _by_level(rows):
         for name, (generator, prefix) in drawing.items():
             mine = [
-                mitigated_prompt(known[row.prompt_id], level, row.prompt)
+                (row.status == REDRAWN, mitigated_prompt(known[row.prompt_id], level, row.prompt))
                 for row in of_level
                 if row.prompt is not None and row.prompt_id in known and row.generator in (None, name)
             ]
             if not mine or not draws(requests, name):
                 continue
-            frame = pl.DataFrame(mine, schema=together.schema).unique("prompt_id", maintain_order=True)
+            frame = pl.DataFrame([row for _, row in mine], schema=together.schema)
+            frame = frame.unique("prompt_id", maintain_order=True)
             for text, negative in frame.select("text", "negative").rows():
                 if reason := generator.check(text, negative):
                     raise UsageError(
                         f"{MITIGATED_FILE}: generator {name!r} cannot draw {shorten(text)} ({reason}); "
                         "change the prompt, or leave it empty"
                     )
-            more = _kept(drawn_requests(generator, frame, count, spec, source, prefix), level, ids, generator)
-            ids |= set(more["image_id"])
-            asked.append(more.with_columns(drawn_by=pl.lit(name)))
+            again = pl.col("prompt_id").is_in([row["prompt_id"] for redrawn, row in mine if redrawn])
+            for part, first in ((frame.filter(~again), 0), (frame.filter(again), FURTHER_SEEDS)):
+                drawn = drawn_requests(generator, part, count, spec, source, prefix, first)
+                asked.append(_kept(drawn, ids, generator).with_columns(drawn_by=pl.lit(name)))
             made.append(frame)
     together = pl.concat([together, *made]).unique("prompt_id", keep="first", maintain_order=True)
     return together, pl.concat(asked), _notes(rows, known)
@@ -200,14 +208,15 @@ def _by_level(rows: Sequence[MitigatedPrompt]) -> Iterator[tuple[str, list[Mitig
         yield level, [row for row in rows if row.mitigation == level]
 
 
-def _kept(requests: pl.DataFrame, level: str, ids: set[str], generator: Generator) -> pl.DataFrame:
-    """Requests of a level; those that are asked for already under another are of that picture."""
+def _kept(requests: pl.DataFrame, ids: set[str], generator: Generator) -> pl.DataFrame:
+    """Requests; those that are among ``ids``, or stand there twice, are of that picture. ``ids`` grows."""
     rows = []
     for row in requests.to_dicts():
         if row["image_id"] in ids:
-            params = {**json.loads(row["params"]), KEPT_FROM: row["image_id"], FACTOR: level}
+            params = {**json.loads(row["params"]), KEPT_FROM: row["image_id"], "prompt": row["prompt_id"]}
             image = request_id(generator.fingerprint, row["text"], row["negative"], row["seed"], params)
             row |= {"image_id": image, "params": json.dumps(params, sort_keys=True)}
+        ids.add(row["image_id"])
         rows.append(row)
     return pl.DataFrame(rows, schema=REQUESTS)
 
@@ -223,10 +232,12 @@ def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any]) -> list[st
                 f"{level}: {len(lacking):,} of {len(of_level):,} prompts have no mitigated one"
                 + (f", the first because: {shorten(why, 200)}" if why else "")
             )
-        if kept := sum(row.status == "kept" for row in of_level):
+        kept = sum(row.status == "kept" for row in of_level)
+        if kept and not any(row.status == REDRAWN for row in of_level):
             notes.append(
                 f"{level}: {kept:,} of {len(of_level):,} prompts were kept with their pictures. The others "
-                "were chosen by theirs, and what was chosen for being high falls by being drawn again alone"
+                "were chosen by theirs, and what was chosen for being high falls by being drawn again alone: "
+                f"compare with redraw:{level}"
             )
         if gone:
             notes.append(

@@ -26,7 +26,7 @@ from stereotrope.audit.plan import Plan, make_plan
 from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
 from stereotrope.errors import BudgetError, IncompleteError, UsageError
-from stereotrope.mitigate import Case, Strategy
+from stereotrope.mitigate import USABLE, Case, Strategy
 from stereotrope.run import Run, RunFolder, is_sealed
 from stereotrope.run import open as open_run
 
@@ -86,6 +86,13 @@ class Mitigation:
                 "'{suffix: in many styles, name: styles}'"
             )
         self._require_drawing(self.plan())
+        there = [row.mitigation for row in read_mitigated(self.folder)]
+        for at, one in enumerate(self.strategies):
+            if one.follows is not None and one.follows not in [*names[:at], *there]:
+                raise UsageError(
+                    f"{one.name!r} follows {one.follows!r}, which is no strategy before it and no level of "
+                    f"this run; name it before: --with {one.follows}:… --with {one.name}:{one.follows}"
+                )
 
     def _made(self, spec: str | Mapping[str, Any]) -> Strategy:
         return mitigate.create(spec, relative_to=self.audit.source.base, account=self._account)
@@ -142,7 +149,7 @@ class Mitigation:
             drawn = DrawnPrompts(plan, open_run(self.folder), into.store.get) if self.looks else None
             made = [*rows]
             for one in self.strategies_of(number):
-                made += self._rewritten(one, number, plan, rows, drawn, into, watcher, stop)
+                made += self._rewritten(one, number, plan, made, drawn, into, watcher, stop)
             if made != rows:
                 write_mitigated(self.folder, made)
         levels = {level_of(one, number) for one in self.strategies}
@@ -166,21 +173,23 @@ class Mitigation:
         """What a strategy makes in a round, of what it has not yet; nothing where it would keep all."""
         level, there = level_of(strategy, number), {row.place for row in rows}
         units = [
-            (unit, None if self.is_there(unit, drawn) else case_of(strategy, unit, drawn))
+            unit
             for unit in self.units(strategy, number, plan, rows)
             if (level, unit.generator, unit.original["prompt_id"]) not in there
         ]
-        outcomes = self._ask(strategy, [case for _, case in units if case is not None], into, watcher, stop)
+        kept = {id(unit): self.keeps(strategy, unit, drawn, rows) for unit in units}
+        cases = {id(unit): case_of(strategy, unit, drawn) for unit in units if kept[id(unit)] is None}
+        outcomes = self._ask(strategy, list(cases.values()), into, watcher, stop)
         new = []
-        for unit, case in units:
+        for unit in units:
             made: Mapping[str, Any] = {
                 "text": unit.before["text"],
                 "status": "kept",
-                "reason": f"{self.target}",
+                "reason": kept[id(unit)],
             }
-            if case is not None:
-                made = _drawable(outcomes[strategy.key_of(case)], unit, plan)
-            new.append(mitigated_row(level, number, unit, made, strategy.by if case is not None else None))
+            if id(unit) in cases:
+                made = _drawable(outcomes[strategy.key_of(cases[id(unit)])], unit, plan)
+            new.append(mitigated_row(level, number, unit, made, strategy.by if id(unit) in cases else None))
         watcher.say(_told(level, new))
         is_more = number == 1 or any(row.mitigation == level for row in rows)
         return new if is_more or any(row.status == "rewritten" for row in new) else []
@@ -191,7 +200,7 @@ class Mitigation:
         """What a strategy rewrites in a round: every prompt, for each model where what was drawn matters."""
         own = originals(plan.prompts).filter(pl.col(FACTOR) == ORIGINAL).drop_nulls("text").to_dicts()
         models: Iterable[str | None] = [None]
-        if strategy.looks or self.target is not None:
+        if strategy.looks or strategy.follows is not None or self.target is not None:
             models = [one.name for one in plan.generators if draws(plan.requests, one.name)]
         earlier = {row.place: row.prompt for row in rows}
         units = []
@@ -205,12 +214,24 @@ class Mitigation:
                 units.append(PromptTurn(model, original, before))
         return units
 
-    def is_there(self, unit: PromptTurn, drawn: DrawnPrompts | None) -> bool:
-        """Whether a prompt has reached the target."""
-        if self.target is None or drawn is None or unit.generator is None:
-            return False
-        score = drawn.score(self.target, unit.generator, unit.before)
-        return score is not None and score <= self.target.value
+    def keeps(
+        self,
+        strategy: Strategy,
+        unit: PromptTurn,
+        drawn: DrawnPrompts | None,
+        rows: Sequence[MitigatedPrompt],
+    ) -> str | None:
+        """Why a prompt is kept without asking: it has reached the target, or the strategy follows another."""
+        if self.target is not None and drawn is not None and unit.generator is not None:
+            score = drawn.score(self.target, unit.generator, unit.before)
+            if score is not None and score <= self.target.value:
+                return str(self.target)
+        if strategy.follows is not None:
+            place = unit.generator, unit.original["prompt_id"]
+            known = {row.place[1:]: row.status for row in rows if row.mitigation == strategy.follows}
+            if known.get(place, known.get((None, place[1]))) == "kept":
+                return f"as in {strategy.follows}"
+        return None
 
     def _ask(
         self,
@@ -284,7 +305,7 @@ def mitigated_row(
 
 
 def _told(level: str, new: Sequence[MitigatedPrompt]) -> str:
-    counts = {status: sum(row.status == status for row in new) for status in ("rewritten", "kept")}
+    counts = {status: sum(row.status == status for row in new) for status in USABLE}
     lost = len(new) - sum(counts.values())
     parts = [f"{n:,} {status}" for status, n in counts.items() if n or status == "rewritten"]
     return f"{level}: {', '.join([*parts, *([f'{lost:,} without a usable prompt'] if lost else [])])}"

@@ -3,6 +3,6 @@
 A strategy is registered beside its code; packages of others name theirs under ``stereotrope.strategies``.
 """
 
-from stereotrope.mitigate.contract import STRATEGIES, Case, Rewrite, Strategy, create, strategy
+from stereotrope.mitigate.contract import STRATEGIES, USABLE, Case, Rewrite, Strategy, create, strategy
 
-__all__ = ["STRATEGIES", "Case", "Rewrite", "Strategy", "create", "strategy"]
+__all__ = ["STRATEGIES", "USABLE", "Case", "Rewrite", "Strategy", "create", "strategy"]

@@ -14,7 +14,9 @@ from stereotrope.clients import Account, Endpoint, Expectation
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.plugins import Registry, require_facts, require_result
 
-RewriteStatus = Literal["rewritten", "kept", "refused", "invalid"]
+RewriteStatus = Literal["rewritten", "kept", "redrawn", "refused", "invalid"]
+USABLE = ("rewritten", "kept", "redrawn")
+"""Those with a text."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,10 @@ class Case:
 class Rewrite:
     """What a strategy made of a case.
 
-    text: The new prompt; the one that there was where it is ``kept``; else None.
-    status: ``rewritten``, ``kept`` (nothing is to be changed, and nothing is drawn again), ``refused`` by a
-        model, or ``invalid``: no prompt came that may be used.
+    text: The new prompt; the one that there was where it is ``kept`` or ``redrawn``; else None.
+    status: ``rewritten``, ``kept`` (nothing is to be changed, and nothing is drawn again), ``redrawn`` (the
+        same prompt with other seeds), ``refused`` by a model, or ``invalid``: no prompt came that may be
+        used.
     reason: Why, in the words of who says so.
     """
 
@@ -50,11 +53,11 @@ class Rewrite:
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        usable = self.status in ("rewritten", "kept")
+        usable = self.status in USABLE
         if self.status not in get_args(RewriteStatus) or bool(self.text and self.text.strip()) != usable:
             raise ValueError(
-                f"status is one of {', '.join(get_args(RewriteStatus))}, and a text belongs to the first two "
-                f"alone; found {self.status!r:.40} with {self.text!r:.40}"
+                f"status is one of {', '.join(get_args(RewriteStatus))}, and a text belongs to the first "
+                f"{len(USABLE)} alone; found {self.status!r:.40} with {self.text!r:.40}"
             )
 
 
@@ -65,6 +68,7 @@ class Strategy(ABC):
     fingerprint: Short hash of everything that can change what it makes of a case.
     looks: Whether it depends on what was drawn: then it is asked of each generator, with ``pictures``,
         ``found`` or both, else once a query.
+    follows: Level of a strategy carried out before: what that one keeps is kept by this one too.
     may_keep: Whether it may leave prompts and pictures as they are.
     n_pictures: How many pictures of a query it is shown, the first.
     by: Who writes: the name of a model; None for words of its own.
@@ -75,6 +79,7 @@ class Strategy(ABC):
     name: str
     fingerprint: str
     looks: bool = False
+    follows: str | None = None
     may_keep: bool = False
     n_pictures: int = 4
     by: str | None = None

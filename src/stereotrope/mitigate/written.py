@@ -38,6 +38,26 @@ class Appending(Strategy):
         return Rewrite(f"{case.query.rstrip()}{end} {self.words}")
 
 
+class Redrawing(Strategy):
+    """The same prompts, drawn with other seeds: what changes without any mitigation.
+
+    follows: Level of a strategy: only what that one rewrote is drawn again. A strategy that chooses prompts
+        by their pictures is to be compared with this one: what was chosen for being high falls by itself.
+    """
+
+    def __init__(self, name: str, follows: str | None = None) -> None:
+        self.name, self.follows, self.may_keep = name, follows, follows is not None
+
+    @property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        """Of nothing but what it does."""
+        return fingerprint_of("redrawing", _VERSION, {})
+
+    def process(self, case: Case) -> Rewrite:
+        """Leave the prompt as it is, and have it drawn anew."""
+        return Rewrite(case.prompt, "redrawn")
+
+
 class SuffixOptions(Options):
     """``suffix`` is what is put behind a comma at the end of every prompt, ``name`` the level it is called.
 
@@ -67,3 +87,22 @@ class EthicalOptions(Options):
 def ethical(options: EthicalOptions, context: Context) -> Strategy:
     """Make the strategy."""
     return Appending(options.name, str(shipped("mitigate", "wording.yaml")["ethical"]), sentence=True)
+
+
+class RedrawOptions(Options):
+    """``redraw`` is the level of a strategy whose rewritten prompts alone are drawn again, none for every
+    prompt; ``name`` the level that it is called.
+    """
+
+    redraw: Name | None = None
+    name: Name = "redraw"
+
+
+@strategy(
+    RedrawOptions,
+    summary="the same prompts with other seeds, all or those that another strategy rewrites: a control",
+    example="redraw:faircritic",
+)
+def redraw(options: RedrawOptions, context: Context) -> Strategy:
+    """Make the strategy."""
+    return Redrawing(options.name, options.redraw)
