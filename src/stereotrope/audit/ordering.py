@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import polars as pl
+
 from stereotrope.annotate import Annotator
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.yaml import Source
@@ -49,6 +51,28 @@ def tell_sentences(annotators: Sequence[Annotator], source: Source) -> None:
                     raise source.error(
                         f"annotator {annotator.name!r}: {error}", "annotators", index
                     ) from None
+
+
+def require_sets(
+    annotators: Sequence[Annotator], prompts: pl.DataFrame, requests: pl.DataFrame, source: Source
+) -> None:
+    """Refuse an annotator of sets where the pictures that are asked for make none.
+
+    Raises AuditFileError: They are too few.
+    """
+    asked = requests.unique("image_id", keep="last", maintain_order=True)
+    told = prompts.drop("negative", strict=False)
+    images = asked.select("image_id", "prompt_id", "generator", "seed", status=pl.lit("ok"))
+    for index, one in enumerate(annotators):
+        if one.subject != "set" or not one.looks or asked.is_empty():
+            continue
+        if not one.sets(images.join(told, on="prompt_id", how="left", maintain_order="left")):
+            most = max(asked.group_by("generator", "prompt_id").len()["len"])
+            raise source.error(
+                f"annotator {one.name!r}: a set is of {one.size} pictures of a prompt, found at most {most}; "
+                f"raise `images_per_prompt:`, or write `size: {most}`",
+                *("annotators", index),
+            )
 
 
 def require_needs(annotators: Sequence[Annotator], source: Source) -> None:

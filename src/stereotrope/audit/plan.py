@@ -24,7 +24,7 @@ from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
 from stereotrope.audit.mitigated import FACTOR, MitigatedPrompt, with_mitigated
-from stereotrope.audit.ordering import require_needs, tell_sentences
+from stereotrope.audit.ordering import require_needs, require_sets, tell_sentences
 from stereotrope.clients import Account
 from stereotrope.errors import RunError, UsageError
 from stereotrope.inputs.options import shorten
@@ -195,6 +195,7 @@ def make_plan(
     if stored is None:
         require_needs(annotators, source)
         _require_texts(annotators, prompts, source)
+        require_sets(annotators, prompts, requests, source)
     tell_sentences(annotators, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)

@@ -1,7 +1,9 @@
 """Pearson's correlations between the columns of a table, tested by shuffling."""
 
+from functools import lru_cache
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats.agreement import pearson
 from stereotrope.stats.arrays import Floats
@@ -29,21 +31,26 @@ def shuffled_pearson(
     known = ~np.isnan(data)
     r, p = np.full((m, m), np.nan), np.full((m, m), np.nan)
     n = (known.T.astype(np.int64) @ known).astype(np.float64)
-    orders: dict[int, np.ndarray[tuple[int, int], np.dtype[np.intp]]] = {}
     for i in range(m):
-        for j in range(i + 1, m):
-            rows = known[:, i] & known[:, j]
-            x, y = data[rows, i], data[rows, j]
-            r[i, j] = r[j, i] = pearson(x, y)
-            if np.isnan(r[i, j]):
+        # Columns that are known in the same rows as this one share its shuffles.
+        later = np.arange(i + 1, m)
+        both = known[:, [i]] & known[:, later]
+        for rows in np.unique(both, axis=1).T if later.size else ():
+            with_it = later[(both == rows[:, None]).all(axis=0)]
+            x, others = data[rows, i], data[np.ix_(rows, with_it)]
+            r[i, with_it] = [pearson(x, y) for y in others.T]
+            if not x.size or np.isnan(r[i, with_it]).all():
                 continue
-            size = x.size
-            if size not in orders:
-                rng = np.random.default_rng([seed, size])
-                orders[size] = rng.permuted(np.tile(np.arange(size), (n_permutations, 1)), axis=1)
-            apart = x - x.mean()
-            shuffled = np.abs(apart[orders[size]] @ (y - y.mean()))
-            seen = abs(float(apart @ (y - y.mean())))
-            far = int((shuffled >= seen * (1 - _EQUAL)).sum())
-            p[i, j] = p[j, i] = (1 + far) / (1 + n_permutations)
+            apart, away = x - x.mean(), others - others.mean(axis=0)
+            shuffled = np.abs(apart[_orders(x.size, n_permutations, seed)] @ away)
+            far = (shuffled >= np.abs(apart @ away) * (1 - _EQUAL)).sum(axis=0)
+            p[i, with_it] = np.where(np.isnan(r[i, with_it]), np.nan, (1 + far) / (1 + n_permutations))
+    lower = np.tril_indices(m, -1)
+    r[lower], p[lower] = r.T[lower], p.T[lower]
     return r, p, n
+
+
+@lru_cache(maxsize=4)
+def _orders(size: int, n_permutations: int, seed: int) -> NDArray[np.intp]:
+    rng = np.random.default_rng([seed, size])
+    return rng.permuted(np.tile(np.arange(size, dtype=np.intp), (n_permutations, 1)), axis=1)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import stereotrope as st
+from stereotrope.errors import AuditFileError
 from stereotrope.inputs.rubric import rubric_named
 from stereotrope.suites.reading import audit_template
 from stereotrope.testing import Declined, Loopback, Plant, SetJudge
@@ -96,10 +97,18 @@ def audit(url: str, queries: int, judge: str = "", **more: str) -> str:
     ).replace("[]", f"[{one}]", 1)
 
 
-def test_the_index_of_planted_stereotypes_is_found_by_family_and_model(tmp_path: Path) -> None:
+def test_the_index_of_planted_stereotypes_is_found_and_shown_with_what_the_judge_said(tmp_path: Path) -> None:
     judge = SetJudge(share)
-    with Loopback(judge=judge) as server:
-        run = st.Audit.from_text(audit(server.url, 4)).run(tmp_path / "run")
+
+    def hostile(question):
+        said = judge(question)
+        for item in said.values():
+            item["reasoning"] = "<script>alert(7)</script> {{7*7}} =HYPERLINK(1)"
+        return said
+
+    listed = [{"ssi": {"by": ["generator", "family"]}}, {"item_correlation": {"by": ["family"]}}]
+    with Loopback(judge=hostile) as server:
+        run = st.Audit.from_text(audit(server.url, 4, measures=listed)).run(tmp_path / "run")
     found = run.estimates.filter(measure="ssi")
     assert found.height == 6
     images = run.images.join(run.prompts, on="prompt_id")
@@ -114,12 +123,21 @@ def test_the_index_of_planted_stereotypes_is_found_by_family_and_model(tmp_path:
         assert row["value"] == pytest.approx(sum(truth) / len(truth))
         assert (row["n"], row["n_excluded"]) == (4, 0)
         assert row["instrument"] == "judge"
-    food = run.estimates.filter(measure="item_share", attribute="Q9_food")
-    assert food["value"].to_list() == [0.0, 0.0]
-    assert run.labels.filter(subject_kind="set").group_by("subject_id").len()[
-        "len"
-    ].unique().sort().to_list() == [9, 10, 12]
+    sizes = run.labels.filter(subject_kind="set").group_by("subject_id").len()["len"]
+    assert sizes.unique().sort().to_list() == [9, 10, 12]
     assert run.subjects.group_by("subject_id").len()["len"].unique().to_list() == [4]
+    shares = run.estimates.filter(measure="item_share", attribute="Q9_food")
+    assert shares["value"].to_list() == [0.0, 0.0]
+    # Grey where an item was found in no set: no correlation, and no 0.
+    together = run.estimates.filter(measure="item_correlation")
+    food = together.filter((pl.col("attribute") == "Q9_food") | (pl.col("category") == "Q9_food"))
+    assert food.height == food["value"].null_count() == 11
+    page = (run.path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "In which share of the sets a judge finds each item: geocultural" in page
+    assert "Which items of the rubric are found in the same sets: occupational" in page
+    assert "&lt;script&gt;alert(7)&lt;/script&gt; {{7*7}} =HYPERLINK(1)" in page
+    assert "<script>alert(7)" not in page
+    assert page.count("images are numbered from the left") == 6
 
 
 def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check(tmp_path: Path) -> None:
@@ -135,7 +153,7 @@ def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check
             {"judge": f"openai:{m}", **entry, **({"control": c, "repetitions": 1} if c else {})}
             for m, c in names
         ]
-        listed = ["ssi", "item_flip_rate", "control_difference", "item_correlation"]
+        listed = ["ssi", "item_flip_rate", "control_difference"]
         text = audit(server.url, 2, annotators=asked, measures=listed)
         run = st.Audit.from_text(text).run(tmp_path / "run")
     flips = dict(
@@ -159,38 +177,6 @@ def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check
     assert "blindfold" in blindly[0]
     # Controls say nothing of pictures: no index is theirs.
     assert set(run.estimates.filter(measure="ssi")["annotator"]) == set(judges)
-
-
-def test_the_report_shows_index_items_and_what_the_judge_said_as_text_that_does_nothing(
-    tmp_path: Path,
-) -> None:
-    honest = SetJudge(share)
-
-    def hostile(question):
-        said = honest(question)
-        for item in said.values():
-            item["reasoning"] = "<script>alert(7)</script> {{7*7}} =HYPERLINK(1)"
-        return said
-
-    with Loopback(judge=hostile) as server:
-        listed = [
-            {"ssi": {"by": ["generator", "family"]}},
-            {"item_correlation": {"by": ["family"]}},
-            "item_flip_rate",
-        ]
-        run = st.Audit.from_text(audit(server.url, 5, measures=listed)).run(tmp_path / "run")
-    page = (run.path / "report" / "index.html").read_text(encoding="utf-8")
-    assert "What the sets of pictures reinforce" in page
-    assert "In which share of the sets a judge finds each item: geocultural" in page
-    assert "Which items of the rubric are found in the same sets: occupational" in page
-    assert "&lt;script&gt;alert(7)&lt;/script&gt; {{7*7}} =HYPERLINK(1)" in page
-    assert "<script>alert(7)" not in page
-    assert page.count("images are numbered from the left") == 6
-    # Grey where an item was found in no set: no correlation, and no 0.
-    food = run.estimates.filter((pl.col("attribute") == "Q9_food") | (pl.col("category") == "Q9_food"))
-    food = food.filter(measure="item_correlation")
-    assert food.height == 11
-    assert food["value"].null_count() == 11
 
 
 def test_sets_with_a_refused_picture_are_counted_as_left_out_and_bound_the_index(tmp_path: Path) -> None:
@@ -235,3 +221,34 @@ def test_another_wording_of_an_item_asks_its_family_again_and_no_other(tmp_path:
     assert len(asked) == 6
     assert all("Very young?" in text and "Old?" not in text for text in asked)
     assert run.estimates.filter(measure="ssi").height == 4
+
+
+def test_fewer_pictures_than_a_set_has_are_refused_before_any_is_drawn() -> None:
+    text = audit("http://127.0.0.1:1", 1, images_per_prompt=3)
+    with pytest.raises(
+        AuditFileError, match="a set is of 4 pictures of a prompt, found at most 3; raise `images"
+    ):
+        st.Audit.from_text(text).plan()
+
+
+@pytest.mark.slow
+def test_the_papers_protocol_finds_what_is_planted_by_family_and_model(tmp_path: Path) -> None:
+    judge = SetJudge(share)
+    models = ("strong", "weak", "third")
+    with Loopback(judge=judge) as server:
+        entry = {"base_url": server.url, "rubric": FAMILIES, "query": "query"}
+        one = [{"judge": "openai:judge", **entry}]
+        made = json.loads(audit(server.url, 34, annotators=one, measures=["ssi", "item_flip_rate"]))
+        made["generators"] = [{"images": f"openai:{name}", "base_url": server.url} for name in models]
+        run = st.Audit.from_text(json.dumps(made)).run(tmp_path / "run")
+        assert len(server.received) == 1200 + 900
+    found = run.estimates.filter(measure="ssi")
+    assert found.height == 9
+    inside = 0
+    for row in found.iter_rows(named=True):
+        items = rubric_named([row["family"]]).items
+        expected = sum(share(row["generator"], "", item.id) for item in items) / len(items)
+        inside += row["low"] <= expected <= row["high"]
+        assert row["n"] in (33, 34)
+    assert inside >= 7
+    assert run.estimates.filter(measure="item_flip_rate", attribute="all")["value"].to_list() == [0.0]
