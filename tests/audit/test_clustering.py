@@ -181,6 +181,25 @@ def test_a_run_that_was_stopped_searches_the_rest(study, looks):
     assert all(one.equals(other) for one, other in zip(calm, ended, strict=True))
 
 
+def test_the_mean_may_be_of_the_largest_region_of_each_picture(study):
+    boxes = ["file,box"]
+    for i in range(12):
+        boxes += [f'cup{i}.png,"[1, 1, 5, 5]"', f'cup{i}.png,"[8, 4, 40, 36]"'] * (i != 3)
+    (study / "boxes.csv").write_text("\n".join(boxes) + "\n")
+    finder = "  - {boxes: boxes.csv, name: faces, attribute: face}\n  - {stop:"
+    made = run(study, **{"  - {stop:": finder, "clusters: 2": "clusters: 1, crop: faces"})
+    clusters, _ = tables(made)
+    assert clusters.select("n", "n_mean").rows() == [(12, 11), (12, 0)]
+    assert clusters["path"].null_count() == 1
+    names = dict(made.images.select("image_id", "source").iter_rows())
+    ids = [one for one in json.loads(clusters["image_ids"][0]) if names[one] != "cup3.png"]
+    cut = [np.asarray(Image.open(io.BytesIO(made.picture(one))))[4:36, 8:40] for one in ids]
+    expected = np.mean([np.asarray(Image.fromarray(one).resize((256, 256))) for one in cut], axis=0)
+    assert np.asarray(Image.open(made.path / clusters["path"][0])) == pytest.approx(expected, abs=0.51)
+    page = (made.path / "report" / "index.html").read_text("utf-8")
+    assert "The mean of 11 of them, and pictures of the cluster" in page
+
+
 def test_pictures_of_a_level_are_taken_together(study, looks):
     sizes, _ = looks
     made = run(study, **{"clusters: 2": "clusters: 2, of: thing"})
@@ -215,6 +234,7 @@ def test_pictures_of_a_level_are_taken_together(study, looks):
             "must have a name of its own, and reads 'tiny-clip'; rename it",
         ),
         ("encoder: tiny-clip, clusters", "clusters", r"encoder is missing"),
+        ("clusters: 2", "clusters: 2, crop: blank", "crop: 'blank' finds no regions; name one that does"),
         ("{stop: ", "{revision: main, stop: ", "a folder has no revision; remove `revision:`"),
     ],
 )

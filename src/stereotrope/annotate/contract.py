@@ -44,6 +44,7 @@ class Annotator:
     sentences: Sentences that others want its vectors of, where it gives ``embeddings``.
     sees_vectors: Whether each :class:`~stereotrope.annotate.Picture` that it looks at has its ``vector``, by
         those that it ``reads``.
+    sees_regions: Name of the annotator whose regions of a picture it looks at that brings, as ``regions``.
     several: Attributes of which a subject may have several labels, a region each: shares do not count these.
     remedies: Need → what to add to an audit where nobody gives it.
     process, process_batch: ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once,
@@ -77,6 +78,7 @@ class Annotator:
     wants: Sequence[str] = ()
     sentences: Sequence[str] = ()
     sees_vectors: bool = False
+    sees_regions: str | None = None
     several: tuple[str, ...] = ()
     remedies: Mapping[str, str] = {}
     process: Callable[..., Any] | None = None

@@ -29,10 +29,12 @@ class Picture:
     n_pixels: How many the picture has; 0 where that is not known.
     prompt: The text that it was asked for, where who looks may know it.
     vector: Its vector at unit length, where who looks asks for one and there is one.
+    regions: Boxes of its regions, where who looks asks for them.
     """
 
     prompt: str | None = None
     vector: Vector | None = None
+    regions: Sequence[str] = ()
 
     def __init__(
         self, image_id: str, sha256: str, data: bytes | Callable[[], bytes], *, n_pixels: int = 0

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -16,15 +16,21 @@ from stereotrope.errors import PictureError
 from stereotrope.run import RunFolder
 from stereotrope.stats.vectors import Vector
 
-_Vectors = Callable[[], Mapping[str, Vector]]
 _WAITS = "waits for pictures that are still to be drawn"
+
+
+class _Beside(NamedTuple):
+    """What pictures bring beside their pixels, by image id; made when it is first asked for."""
+
+    vectors: Callable[[], Mapping[str, Vector]]
+    regions: Callable[[], Mapping[str, Sequence[str]]]
 
 
 class _Worker:
     """Lets an annotator look, in a thread or as coroutines; it sees neither prompt nor factors."""
 
-    def __init__(self, annotator: Annotator, into: RunFolder, vectors: _Vectors) -> None:
-        self.annotator, self._into, self._vectors = annotator, into, vectors
+    def __init__(self, annotator: Annotator, into: RunFolder, beside: _Beside) -> None:
+        self.annotator, self._into, self._beside = annotator, into, beside
         self._ready = False
 
     def _shown(self, *looks: Look) -> list[Any]:
@@ -36,7 +42,9 @@ class _Worker:
     def _picture(self, row: Mapping[str, Any]) -> Picture:
         picture = picture_of(row, self._into)
         if self.annotator.sees_vectors:
-            picture.vector = self._vectors().get(row["image_id"])
+            picture.vector = self._beside.vectors().get(row["image_id"])
+        if self.annotator.sees_regions is not None:
+            picture.regions = self._beside.regions().get(row["image_id"], ())
         return picture
 
     def process(self, look: Look) -> Any:
@@ -73,10 +81,10 @@ def look(
     done: list[Annotator] = []
     for wave in waves(plan.annotators):
         subjects = Subjects(plan, images, halted=stopped)
-        regions = any(one.subject == "region" for one in wave)
+        regions = any(one.subject == "region" or one.sees_regions for one in wave)
         labels = subjects.labels(into.ledger, done) if regions else None
         looks = {id(one): subjects.looks(one, labels) for one in wave if one.process is not None}
-        tasks = [_task(one, looks[id(one)], into, subjects) for one in wave if id(one) in looks]
+        tasks = [_task(one, looks[id(one)], into, subjects, labels) for one in wave if id(one) in looks]
         here = [task for task in tasks if task.job.stage.kind == "threads"]
         for together in (*([task] for task in here), [task for task in tasks if task not in here]):
             group = [task for task in together if task.job.items and task.by not in ended]
@@ -90,17 +98,34 @@ def look(
     return missing
 
 
-def _task(annotator: Annotator, looks: Sequence[Look], into: RunFolder, subjects: Subjects) -> Task:
+def _task(
+    annotator: Annotator,
+    looks: Sequence[Look],
+    into: RunFolder,
+    subjects: Subjects,
+    labels: pl.DataFrame | None,
+) -> Task:
     items = {look.key: look for look in looks}
-    vectors = cache(partial(subjects.vectors, into.ledger, annotator.reads))
+    beside = _Beside(
+        cache(partial(subjects.vectors, into.ledger, annotator.reads)),
+        cache(partial(_regions_of, labels, annotator.sees_regions)),
+    )
     return task_of(
         annotator,
         annotator.stage,
         list(items.items()),
-        make=partial(_Worker, annotator, into, vectors),
+        make=partial(_Worker, annotator, into, beside),
         commit=partial(_keep, annotator, into),
         on_failure=_unreadable,
     )
+
+
+def _regions_of(labels: pl.DataFrame | None, by: str | None) -> dict[str, Sequence[str]]:
+    """Image id → the boxes that an annotator found in it."""
+    if labels is None:
+        return {}
+    found = labels.filter(pl.col("region").is_not_null(), annotator=by, subject_kind="image", status="ok")
+    return dict(found.group_by("subject_id", maintain_order=True).agg("region").iter_rows())
 
 
 def _keep(annotator: Annotator, into: RunFolder, key: str, look: Look, result: Any) -> Mapping[str, Any]:

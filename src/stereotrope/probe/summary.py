@@ -86,6 +86,7 @@ PICTURE_CLUSTERS = (
     *_GROUP,
     Column("n", WHOLE, "pictures of the cluster"),
     Column("n_without", WHOLE, "pictures of the prompt or level without a vector, which are in no cluster"),
+    Column("n_mean", WHOLE, "pictures in the mean: those with a region where regions are averaged"),
     Column("sha256", TEXT, "of the mean of its pictures, a picture; null where none can be decoded"),
     Column("path", TEXT, "of that picture, relative to the run folder"),
     Column("image_ids", TEXT, "JSON list of its images"),
@@ -131,6 +132,7 @@ def picture_clusters(sources: TableSources) -> Filled | None:
         ):
             ids = json.dumps([images[place]["image_id"] for place in one["members"]])
             counts = {"cluster": number, "n": len(one["members"]), "n_without": without}
+            counts["n_mean"] = one["n_mean"]
             rows.append({**of, **counts, **(mean or {}), "image_ids": ids})
     return _filled(rows, PICTURE_CLUSTERS)
 

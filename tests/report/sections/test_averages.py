@@ -33,7 +33,12 @@ def clustered(run: FakeRun, groups: int = 2, **changed: Any) -> FakeRun:
         for number, ids in enumerate((part["image_id"][:3], part["image_id"][3:]), start=1):
             kept = store.put(draw("#445566", "#99aabb", at + number))
             mean = {"sha256": kept[0], "path": kept[1]}
-            listed = {"n": len(ids), "n_without": 0, "image_ids": json.dumps(ids.to_list())}
+            listed = {
+                "n": len(ids),
+                "n_mean": len(ids),
+                "n_without": 0,
+                "image_ids": json.dumps(ids.to_list()),
+            }
             clusters.append({**of, "cluster": number, **listed, **mean, **changed})
             for rank, text in enumerate(TEXTS, start=1):
                 scores = {"score": 0.31 - 0.01 * rank, "score_others": 0.2751}
@@ -107,7 +112,7 @@ def test_a_single_cluster_has_no_others_and_a_cluster_without_texts_says_why(
 def test_what_is_no_stored_picture_is_not_read(tmp_path: Path, path: str | None) -> None:
     made = clustered(make_objects(tmp_path / "run", n=5), path=path)
     html = section(made, tmp_path / "out")
-    assert html.count("no mean: no picture can be decoded") == 4
+    assert html.count("no mean: no picture or region can be read") == 4
     assert not [one for one in images(html) if "mean of the pictures" in one]
 
 

@@ -1,6 +1,7 @@
 """Clusters of pictures that look alike to an encoder, their means, and the texts that lie nearest to them."""
 
 import io
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -54,6 +55,8 @@ class ClusterPrompts(Annotator):
     model: A causal language model: a folder, or a name on the hub.
     encoder: Name of the annotator whose vectors are clustered, a model that reads texts too.
     name: Name in the ``annotator`` column.
+    crop: Name of an annotator that finds regions, such as faces: means are of the largest region of each
+        picture that has one, brought to one square; of whole pictures for None.
     of: A factor: the pictures of a level are taken together, whatever the prompt; None takes each prompt's.
     clusters, seed: As of :func:`~stereotrope.probe.spectral_clusters`.
     search: ``prefix``, ``tokens``, ``beam`` and ``keep`` of :func:`~stereotrope.probe.stop_prompts`.
@@ -62,7 +65,7 @@ class ClusterPrompts(Annotator):
     Raises UsageError: A name cannot be used.
     """
 
-    version = 1
+    version = 2
     subject = "set"
     stage = STOP
     sees_vectors = True
@@ -74,6 +77,7 @@ class ClusterPrompts(Annotator):
         encoder: str,
         *,
         name: str = STOP,
+        crop: str | None = None,
         of: str | None = None,
         clusters: int = 4,
         seed: int = 0,
@@ -83,12 +87,13 @@ class ClusterPrompts(Annotator):
         device: str = "auto",
         precision: Precision = "auto",
     ) -> None:
-        if name == encoder:
+        if name in (encoder, crop):
             raise UsageError(
                 f"annotator {name!r}: must have a name of its own, and reads {name!r}; rename it"
             )
         self.name: str = name
-        self.reads = (encoder,)
+        self.reads = (encoder, *([] if crop is None else [crop]))
+        self.sees_regions, self._crop = crop, ""
         self.attributes: Attributes = {}
         self.model, self.of, self.clusters, self.seed = model, of, clusters, seed
         self.search = {"prefix": PREFIX, "tokens": 2, "beam": 20, "keep": 5, **(search or {})}
@@ -109,7 +114,8 @@ class ClusterPrompts(Annotator):
         Raises UsageError: The folder of the language model is not there.
         """
         said, digests = model_identity(self.model, self.revision, self._what)
-        parameters = {"clusters": self.clusters, "seed": self.seed, "proposals": self.proposals}
+        numbers = {"clusters": self.clusters, "seed": self.seed, "proposals": self.proposals}
+        parameters = {**numbers, "crop": self._crop}
         of_model = {**said, "precision": self.precision, "encoder": self.encoder.fingerprint}
         return fingerprint_of(STOP, self.version, {**parameters, **self.search, **of_model}, *digests)
 
@@ -133,8 +139,16 @@ class ClusterPrompts(Annotator):
         self._factors = design
 
     def require_of(self, sources: Sequence[Annotator]) -> None:
-        """Refuse vectors of who encodes no texts."""
+        """Refuse vectors of who encodes no texts, and regions of who finds none."""
         for one in sources:
+            if one.name == self.sees_regions:
+                if not one.several:
+                    raise UsageError(
+                        f"annotator {self.name!r}: crop: {one.name!r} finds no regions; name one that does, "
+                        "for example {boxes: faces.csv, name: faces}, or leave `crop` out"
+                    )
+                self._crop = one.fingerprint
+                continue
             if not isinstance(one, Encoder) or not one.reads_texts:
                 raise UsageError(
                     f"annotator {self.name!r}: encoder: {one.name!r} encodes no texts; name an encoder of "
@@ -177,8 +191,10 @@ class ClusterPrompts(Annotator):
         for number in range(1, int(labels.max()) + 1):
             mine = labels == number
             members = [place for place, own in zip(at, mine, strict=True) if own]
-            found.append({"members": members, "prompts": list(self._prompts(vectors, mine))})
-            means.append(mean_picture(shown[place] for place in members))
+            mean, n = mean_picture((shown[place] for place in members), cropped=bool(self.sees_regions))
+            prompts = list(self._prompts(vectors, mine))
+            found.append({"members": members, "n_mean": n, "prompts": prompts})
+            means.append(mean)
         return {"clusters": found, "n_without": len(shown) - len(at), "means": means}
 
     def _prompts(self, vectors: NDArray[np.float64], mine: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
@@ -209,26 +225,46 @@ class ClusterPrompts(Annotator):
         """Keep nothing: single pictures are left out of the mean."""
 
 
-def mean_picture(shown: Iterable[Picture]) -> bytes | None:
-    """Return the mean of pictures, level by level, as a PNG with no side longer than 256; None of none.
+def mean_picture(shown: Iterable[Picture], *, cropped: bool = False) -> tuple[bytes | None, int]:
+    """Return the mean of pictures, level by level, as a PNG, and of how many it is; None of none.
 
-    The first that can be decoded gives the size, and others are brought to it.
+    The first that can be decoded gives the size, no side longer than 256, and others are brought to it.
+
+    cropped: Of each picture its largest region, brought to a square of 256; one without a region is left out.
     """
     total, n = None, 0
     for one in shown:
         try:
-            picture = Image.fromarray(pictures.decode(one.original(), max_side=_SIDE))
+            picture = _region(one) if cropped else _whole(one)
         except PictureError:
+            continue
+        if picture is None:
             continue
         if total is None:
             size, total = picture.size, np.zeros((picture.height, picture.width, 3))
         total += np.asarray(picture if picture.size == size else picture.resize(size))
         n += 1
     if total is None:
-        return None
+        return None, 0
     out = io.BytesIO()
     Image.fromarray((total / n).round().astype(np.uint8)).save(out, "PNG")
-    return out.getvalue()
+    return out.getvalue(), n
+
+
+def _whole(one: Picture) -> Image.Image:
+    return Image.fromarray(pictures.decode(one.original(), max_side=_SIDE))
+
+
+def _region(one: Picture) -> Image.Image | None:
+    if not one.regions:
+        return None
+    cut = pictures.crop(one.original(), max(one.regions, key=_area))
+    return Image.fromarray(pictures.decode(cut)).resize((_SIDE, _SIDE))
+
+
+def _area(box: str) -> float:
+    x0, y0, x1, y1 = json.loads(box)
+    return float((x1 - x0) * (y1 - y0))
 
 
 class StopOptions(Options):
@@ -237,6 +273,7 @@ class StopOptions(Options):
     stop: Text
     encoder: Text
     name: Name = STOP
+    crop: Text | None = None
     of: Text | None = None
     clusters: int = Field(4, ge=1, le=50)
     seed: int = Field(0, ge=0)

@@ -105,6 +105,7 @@ def _cluster(
     return {
         "heading": heading,
         "mean": uri,
+        "said": f"The mean of {thousands(row['n_mean'])} of them" if row["n_mean"] < row["n"] else "The mean",
         "alt": f"{title}: mean of the pictures of cluster {row['cluster']}",
         "pictures": [{"uri": shown.thumbs.best(one), "alt": shown.alt(one)} for one in members],
         "table": table_by(f"Texts nearest to cluster {row['cluster']}", ranked, columns) if ranked else None,
