@@ -202,8 +202,11 @@ generators: ['openai:x']
 VECTORS = "annotators: [{embeddings: vectors.csv, name: clip}"
 
 
+ROWS = 'image,text,vector\nx.png,,"[1, 0]"\n,a man,"[1, 0]"\n,a woman,"[0, 1]"\n'
+
+
 def planned(tmp_path, annotators: str, measures: str):
-    (tmp_path / "vectors.csv").write_text('image,vector\nx.png,"[1, 0]"\n')
+    (tmp_path / "vectors.csv").write_text(ROWS)
     return st.Audit.from_text(f"{HEAD}{annotators}\nmeasures: [{measures}]\n", base=tmp_path).plan()
 
 
@@ -211,6 +214,13 @@ def test_an_audit_takes_axes_from_its_prompts(tmp_path) -> None:
     call = planned(tmp_path, f"{VECTORS}]", "{wals: {axes: {man: [man, woman]}}}").measures[-1]
     assert call.arguments["axes"] == {"man": ["man", "woman"]}
     assert call.arguments["within"] == ["generator"]
+    bent = planned(tmp_path, f"{VECTORS}]", "{wals: {axes: {man: [man, woman]}, kernel: true}}").measures[-1]
+    assert bent.arguments["kernel"] is True
+    shot = "{zero_shot: , encoder: clip, candidates: {man: {positive: [a man], negative: [a woman]}}}"
+    with pytest.raises(
+        AuditFileError, match=r"measure 'wals': kernel needs pictures of two levels .* give axes"
+    ):
+        planned(tmp_path, f"{VECTORS}, {shot}]", "{wals: {kernel: true}}")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,10 @@ _DEFINITIONS = {"paper": False, "centred": True}
 """Definition → whether the pictures' mean direction is taken off."""
 _BENT = {"kernel": False, "kernel_centred": True}
 """The same of the direction in the features of a Gaussian kernel."""
+_NO_AXES = (
+    "kernel needs pictures of two levels to find its direction between; give axes, such as "
+    "axes: {man: [man, woman]}, or leave kernel out"
+)
 _MOST_BENT = 2_000
 _TOO_MANY = f"more than {_MOST_BENT:,} pictures: a kernel takes their square in memory and their cube in time"
 _NO_PICTURE = "no picture with an embedding"
@@ -87,6 +91,8 @@ def _call(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, cal
             "needs directions: list an annotator with candidates (zero_shot), or give attribute: [level with "
             "it, level without it], such as axes: {man: [man, woman]}"
         )
+    if given.get("kernel") and not axes:
+        raise UsageError(_NO_AXES)
     if over not in setting.factors:
         have = ", ".join(setting.factors) or "none"
         raise UsageError(f"no factor {shorten(over)} of concepts; the prompts have {have}")
@@ -207,10 +213,7 @@ def wals(
     if sum(given is not None for given in (directions, axes, sides)) != 1:
         raise UsageError("wals: give one of directions, axes and sides; found none or several")
     if kernel and axes is None:
-        raise UsageError(
-            "wals: kernel needs pictures of two levels to find its direction between; give axes, such as "
-            "axes: {man: [man, woman]}, or leave kernel out"
-        )
+        raise UsageError(f"wals: {_NO_AXES}")
     held = factor_names(within, measure="wals", taken=(over, "annotator"))
     by = (*held, over)
     frame = to_polars(embeddings, what="embeddings", needs=("annotator", "vector", *by))
