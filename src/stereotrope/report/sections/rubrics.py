@@ -13,7 +13,6 @@ from stereotrope.report.charts.heat import heat
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, dot_of, estimate_text
 from stereotrope.report.exhibits import Exhibits
-from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.panels import (
     MOST_PANELS,
@@ -25,7 +24,6 @@ from stereotrope.report.panels import (
     panel_words,
 )
 from stereotrope.report.panels import parts_of as panels_of
-from stereotrope.report.series import Series
 from stereotrope.tables import ALL_ATTRIBUTES
 
 INDEX, SHARES, TOGETHER = "ssi", "item_share", "item_correlation"
@@ -39,14 +37,67 @@ _SHADES = (
 
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     """The index, the items, sets with what was said; figures of how far the judge holds stand behind."""
-    scores = material.scores
-    figures = figures_of(material, Series(INDEX)) if scores.filter(measure=INDEX).height else []
-    figures += _shares(material, scores.filter(measure=SHARES))
-    figures += _together(material, scores.filter(measure=TOGETHER))
+    figures = _index(material, _pooled(material, INDEX))
+    figures += _shares(material, _pooled(material, SHARES))
+    figures += _together(material, _pooled(material, TOGETHER))
     if not figures:
         return []
     first = Block(figures=figures, replaces=frozenset((INDEX, SHARES, TOGETHER)))
     return [first, *_sets(material, shown)]
+
+
+def _pooled(material: Material, measure: str) -> pl.DataFrame:
+    """Scores of a measure; of one that was asked for by more factors too, those over all levels of these."""
+    frame = material.scores.filter(measure=measure)
+    named = [c for c in material.factors if c in frame.columns]
+    finer = [c for c in named if 0 < frame[c].null_count() < frame.height]
+    return frame.filter(pl.all_horizontal(pl.col(finer).is_null())) if finer else frame
+
+
+def _index(material: Material, frame: pl.DataFrame) -> list[Figure]:
+    """A panel a model: the index of each family, conditions beside each other; the table has all rows."""
+    if frame.is_empty():
+        return []
+    prose, by = material.explain(INDEX, frame["definition"][0]), material.scope_columns(frame)
+    beside = _beside(
+        material, frame, [c for c in by if c != "generator"] if len(by) > 1 else by, prefer=False
+    )
+    parts = panels_of(material, frame, [c for c in by if c == "generator" and c != beside])
+    lines = [c for c in by if c not in ("generator", beside)]
+    panels = []
+    for heading, rows in parts[:MOST_PANELS]:
+        records = sorted(rows.to_dicts(), key=lambda r: [material.position(c, r[c]) for c in by])
+        said = [", ".join(level_words(c, r[c]) for c in lines) or "all sets" for r in records]
+        panels.append(
+            _panel(material, heading, list(zip(said, records, strict=True)), prose.title, beside, frame)
+        )
+    notes = notes_of(frame, max(0, len(parts) - MOST_PANELS), 0)
+    return [Figure.of(material, frame, prose, prose.title, INDEX, panels, reads=prose.reads, notes=notes)]
+
+
+def _beside(material: Material, frame: pl.DataFrame, by: Sequence[str], *, prefer: bool = True) -> str | None:
+    """The factor whose levels are set beside each other: that of conditions, else where wanted the model."""
+    wanted = [material.row_factor, "mitigation", *(["generator"] * prefer)]
+    return next(
+        (c for c in wanted if c is not None and c in by and frame[c].n_unique() <= len(PALETTE)), None
+    )
+
+
+def _headline(material: Material) -> tuple[list[str], list[dict[str, Any]]]:
+    """The index for the first screen: a row a family and model."""
+    frame = _pooled(material, INDEX)
+    if frame.is_empty():
+        return [], []
+    by = material.scope_columns(frame)
+    records = sorted(frame.to_dicts(), key=lambda r: [material.position(c, r[c]) for c in by])
+    table = {
+        "title": "SSI: share of the rubric's items that sets of pictures reinforce, as a judge says",
+        "columns": [*(words(c) for c in by), "value [interval]", "n"],
+        "rows": [[*(str(r[c] or "–") for c in by), estimate_text(material, r), str(r["n"])] for r in records],
+        "estimates": records,
+        "replaces": [INDEX],
+    }
+    return [], [table]
 
 
 def _families(material: Material, frame: pl.DataFrame) -> Iterator[tuple[str, list[str], pl.DataFrame]]:
@@ -72,8 +123,7 @@ def _shares(material: Material, frame: pl.DataFrame) -> list[Figure]:
     for name, by, rows in _families(material, frame) if frame.height else ():
         prose = material.explain(SHARES, rows["definition"][0])
         title = f"{prose.title}: {name}" if name else prose.title
-        wanted = (material.row_factor, "mitigation", "generator")
-        beside = next((c for c in wanted if c in by and rows[c].n_unique() <= len(PALETTE)), None)
+        beside = _beside(material, rows, by)
         parts = panels_of(material, rows, [c for c in by if c != beside])
         panels = [_share_panel(material, part, title, beside, rows) for part in parts[:MOST_PANELS]]
         notes = notes_of(rows, max(0, len(parts) - MOST_PANELS), 0)
@@ -85,19 +135,33 @@ def _shares(material: Material, frame: pl.DataFrame) -> list[Figure]:
 def _share_panel(
     material: Material, part: tuple[str, pl.DataFrame], title: str, beside: str | None, every: pl.DataFrame
 ) -> Panel:
-    heading, rows = part
+    records = _in_order(material, part[1], beside)
+    rows = [(words(str(row["attribute"])), row) for row in records]
+    return _panel(material, part[0], rows, title, beside, every, "share of sets")
+
+
+def _panel(
+    material: Material,
+    heading: str,
+    rows: Sequence[tuple[str, dict[str, Any]]],
+    title: str,
+    beside: str | None,
+    every: pl.DataFrame,
+    unit: str = "share of items",
+) -> Panel:
+    """Dots of rows with their labels, levels of a factor beside each other."""
     names = [level_words(beside, x) for x in _levels(material, every, beside)] if beside else []
     drawn = [
         dot_of(
             row,
-            words(str(row["attribute"])),
+            label,
             estimate_text(material, row),
             estimate_text(material, row, bare=True),
             series=level_words(beside, row[beside]) if beside else None,
         )
-        for row in _in_order(material, rows, beside)
+        for label, row in rows
     ]
-    spec = dots(drawn, unit="share of sets", series=names, wrapped=LABEL_SIGNS, bars=True)
+    spec = dots(drawn, unit=unit, series=names, wrapped=LABEL_SIGNS, bars=True)
     return Panel(heading, spec, panel_words(title, heading, drawn), len(drawn))
 
 
@@ -126,13 +190,12 @@ def _controls(material: Material, measure: str) -> list[Figure]:
     """Judges beside their controls, over all items; the table has each item."""
     frame = material.scores.filter(measure=measure)
     over = frame.filter(pl.col("attribute") == ALL_ATTRIBUTES)
+    by = material.scope_columns(over) or ["annotator"]
     prose = material.explain(measure, frame["definition"][0])
     drawn = [
         dot_of(
             row,
-            ", ".join(
-                str(row[c]) for c in ("generator", "annotator", "definition") if row.get(c) is not None
-            ),
+            ", ".join([*(level_words(c, row[c]) for c in by), str(row["definition"])]),
             estimate_text(material, row),
             estimate_text(material, row, bare=True),
         )
@@ -240,6 +303,7 @@ add_section(
     "reading: its flip rates, controls and agreement with people say how far it holds.",
     place=47,
     make=_blocks,
+    headline=_headline,
     draws={name: partial(_controls, measure=name) for name in ("control_difference", "control_share")},
     large=lambda material: [
         image for subject, _ in _examples(material) for image in _members(material, subject)
