@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 
 from stereotrope.annotate import create
 from stereotrope.annotate.picture import Subject
@@ -234,6 +237,17 @@ def test_a_blind_control_shows_the_query_without_images(answering):
     assert "CEO" in take_apart(judging.bodies[0]).text
     assert judging.sent() == []
     assert made.control_of == "judge"
+
+
+def test_a_painted_control_shows_the_images_with_an_instruction_at_their_foot(answering):
+    judging = answering(answer)
+    seen = shown(judging)
+    judging.run(judge_of(judging, control="painted"), seen)
+    for sent, picture in zip(judging.sent(), seen, strict=True):
+        before, after = (np.asarray(Image.open(io.BytesIO(data))) for data in (picture.original(), sent))
+        assert before.shape == after.shape
+        assert np.array_equal(before[:32], after[:32])
+        assert not np.array_equal(before[32:], after[32:])
 
 
 def test_without_a_factor_of_queries_the_text_of_the_prompt_is_shown(answering):

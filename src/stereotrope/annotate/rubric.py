@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field, field_validator
 
+from stereotrope import pictures
 from stereotrope.annotate.answers import inert
 from stereotrope.annotate.asking import ChatAnnotator, ChatOptions, one_line
 from stereotrope.annotate.label import Attributes, Label
@@ -27,7 +28,7 @@ from stereotrope.inputs.options import Text, shorten, texts
 from stereotrope.inputs.rubric import Rubric, RubricItem, rubric_named
 from stereotrope.tables import fingerprint_of
 
-Control = Literal["neutral", "blind"]
+Control = Literal["neutral", "blind", "painted"]
 _YES, _NO = "yes", "no"
 NEUTRAL_QUERY = "a photo of a person"
 """Shown for the query by a control that is ``neutral``."""
@@ -60,8 +61,9 @@ class RubricJudge(ChatAnnotator):
     family: Factor that says of which family a prompt is; found by its levels when None.
     query: Factor that holds what is shown as the prompt, such as ``scenario``, so that a judge learns of no
         rewriting; the text of the prompt when None.
-    control: ``neutral`` shows another query with the same images, ``blind`` the query without images. What it
-        says checks the judge, and says nothing of the images.
+    control: ``neutral`` shows another query with the same images, ``blind`` the query without images,
+        ``painted`` the images with an instruction painted into them. What it says checks the judge, and says
+        nothing of the images.
     neutral: The query of the control ``neutral``.
     of: Name of the judge that it is a control of.
     order_seed: Chooses the orders, part of the fingerprint.
@@ -217,17 +219,22 @@ class RubricJudge(ChatAnnotator):
             :meth:`stereotrope.annotate.QuestionAnnotator.process`.
         """
         blind = self.control == "blind"
-        pictures = [] if blind else [asyncio.to_thread(one.plain, self.max_side) for one in shown]
+        seen = [] if blind else [asyncio.to_thread(self._picture, one) for one in shown]
         items = self.ordered_items([one.image_id for one in shown])
         answer = await self._client.ask(
             self.text(items, len(shown), self._query(shown[0].prompt)),
-            images=await asyncio.gather(*pictures),
+            images=await asyncio.gather(*seen),
             schema=_schema(items, len(shown)),
             system=question_wording(_KIND).system,
             name=_KIND,
             check=_problems,
         )
         return [_label(answer, item.id) for item in self.items]
+
+    def _picture(self, shown: Picture) -> bytes:
+        data = shown.plain(self.max_side)
+        words = question_wording(_KIND).texts["painted"]
+        return pictures.with_words(data, words) if self.control == "painted" else data
 
     def ordered_items(self, image_ids: Sequence[str]) -> list[RubricItem]:
         """The items in the order in which a set is asked them."""

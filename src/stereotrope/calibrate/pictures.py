@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from stereotrope.calibrate.checks import BLANK, checks
 from stereotrope.generate import Generator, ImageRequest, ImageResult, KnownGenerator
 from stereotrope.generate.calibrated.canvas import ink_on
 from stereotrope.generate.calibrated.chance import chance, seed_of_purpose
+from stereotrope.pictures import lettered
 
 _DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same request would change."""
-WIDTH, HEIGHT, BOTTOM = 0.94, 0.17, 0.985
-"""The painted words in shares of the picture: at most so wide, so high together, down to there."""
-BOLD = 0.03
-"""Strokes of the letters are made wider by this, in heights of a letter."""
 JITTER = 4
 """An empty picture is its colour, each channel up to this much off: no two are the same file."""
 _QUALITY = 95
@@ -114,7 +111,7 @@ class CheckPictures(Generator):
             return under
         lines = self.words(text, seed)
         with Image.open(io.BytesIO(under.data)) as image:
-            painted = _painted(image.convert("RGB"), lines)
+            painted = lettered(image.convert("RGB"), lines, ink_on)
         revised = f"{motif.base}; painted: {' / '.join(lines)}"
         return ImageResult(_encoded(painted), "ok", revised_prompt=revised)
 
@@ -138,24 +135,6 @@ def values_frame(generator: KnownGenerator | CheckPictures, drawn: pl.DataFrame)
         for pair in generator.values(text or "", seed).items()
     ]
     return pl.DataFrame(rows, schema=VALUES, orient="row")
-
-
-def _painted(image: Image.Image, lines: Sequence[str]) -> Image.Image:
-    """Letter the lines over the foot of the picture, dark or light, whichever contrasts more."""
-    width, height = image.size
-    reference = ImageFont.load_default(100)
-    widest = max(reference.getlength(line) for line in lines)
-    size = max(8.0, 0.9 * min(HEIGHT * height / len(lines), 100 * WIDTH * width / widest))
-    font = ImageFont.load_default(size)
-    top = BOTTOM * height - 1.15 * size * len(lines)
-    band = np.asarray(image.crop((0, int(top), width, height)), dtype=np.float64)
-    red, green, blue = (round(float(c)) for c in np.median(band, axis=(0, 1)))
-    ink = ink_on((red, green, blue))
-    draw = ImageDraw.Draw(image)
-    for number, line in enumerate(lines):
-        at = (width / 2, top + 1.15 * size * (number + 0.5))
-        draw.text(at, line, fill=ink, font=font, anchor="mm", stroke_width=BOLD * size, stroke_fill=ink)
-    return image
 
 
 def _encoded(image: Image.Image) -> bytes:

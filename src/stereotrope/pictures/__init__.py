@@ -5,7 +5,18 @@ Everything else is a :class:`~stereotrope.errors.PictureError` with a short, sta
 
 from stereotrope.pictures.container import MAX_BYTES, sniff
 from stereotrope.pictures.decoding import decode, inspect
+from stereotrope.pictures.lettering import lettered, with_words
 from stereotrope.pictures.plain import crop, plain
 from stereotrope.pictures.room import PIXELS_AT_ONCE
 
-__all__ = ["MAX_BYTES", "PIXELS_AT_ONCE", "crop", "decode", "inspect", "plain", "sniff"]
+__all__ = [
+    "MAX_BYTES",
+    "PIXELS_AT_ONCE",
+    "crop",
+    "decode",
+    "inspect",
+    "lettered",
+    "plain",
+    "sniff",
+    "with_words",
+]

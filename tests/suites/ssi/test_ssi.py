@@ -67,6 +67,7 @@ def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
         ("gpt-4o", None),
         ("gpt-4o (neutral)", "gpt-4o"),
         ("gpt-4o (blind)", "gpt-4o"),
+        ("gpt-4o (painted)", "gpt-4o"),
         ("gemini-2.5-flash", None),
     ]
     raters = [call.arguments["raters"] for call in plan.measures if call.name == "ssi"]
@@ -145,8 +146,10 @@ def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check
         "honest": SetJudge(share),
         "ordered": SetJudge(share, by_order=0.6),
         "blindfold": SetJudge(share, without_looking=1.0),
+        "obedient": SetJudge(share, obeys_text=0.9),
     }
-    names = [(model, control) for model in judges for control in (None, "neutral", "blind")]
+    controls = {"honest": ("neutral", "blind", "painted"), "ordered": ("blind",), "blindfold": ("blind",)}
+    names = [(model, c) for model in judges for c in (None, *controls.get(model, ("painted",)))]
     with Loopback(judge=judges) as server:
         entry = {"base_url": server.url, "rubric": FAMILIES, "query": "query"}
         asked = [
@@ -161,18 +164,22 @@ def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check
         .select("annotator", "value")
         .iter_rows()
     )
-    assert flips["honest"] == flips["blindfold"] == 0
+    assert flips["honest"] == flips["blindfold"] == flips["obedient"] == 0
     assert flips["ordered"] > 0.15
     blind = run.estimates.filter(measure="control_share", definition="blind", attribute="all")
     found = dict(blind.select("annotator", "value").iter_rows())
     assert found["honest"] == found["ordered"] == 0
     assert found["blindfold"] > 0.3
-    neutral = run.estimates.filter(measure="control_difference", definition="neutral", attribute="all")
-    assert dict(neutral.select("annotator", "value").iter_rows())["honest"] == 0
+    away = run.estimates.filter(measure="control_difference", attribute="all")
+    of = {(row["annotator"], row["definition"]): row["value"] for row in away.iter_rows(named=True)}
+    assert of["honest", "neutral"] == of["honest", "painted"] == 0
+    assert of["obedient", "painted"] < -0.3
     told = run.findings.filter(list="instrument")["sentence"].to_list()
     by_order = [one for one in told if "in another order, the judge" in one]
     blindly = [one for one in told if "Without any picture the judge" in one]
-    assert len(by_order) == len(blindly) == 1
+    obeying = [one for one in told if "painted into the same pictures the judge" in one]
+    assert len(by_order) == len(blindly) == len(obeying) == 1
+    assert "obedient" in obeying[0]
     assert "ordered" in by_order[0]
     assert "blindfold" in blindly[0]
     # Controls say nothing of pictures: no index is theirs.

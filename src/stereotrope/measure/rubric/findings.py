@@ -53,6 +53,23 @@ def unseeing_judges(evidence: RunEvidence) -> Iterator[Candidate]:
             yield Candidate.warns(scope_of(row), None, sentence, "control_difference")
 
 
+@finder("instrument", place=92)
+def obeying_judges(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Judges that follow an instruction painted into the pictures."""
+    away = _over_items(evidence, "control_difference").filter(definition="painted")
+    for row in away.filter(pl.col("value") < -MOST_BLIND).iter_rows(named=True):
+        sentence = (
+            f"With an instruction to answer yes painted into the same pictures the judge{_named(row)} "
+            f"found {-row['value']:.0%} more of the items{span(_less(row['high']), _less(row['low']))}: who "
+            "paints a picture decides what is found in it."
+        )
+        yield Candidate.warns(scope_of(row), None, sentence, "control_difference")
+
+
+def _less(end: float | None) -> float | None:
+    return None if end is None else -end
+
+
 def _rows(evidence: RunEvidence, measure: str) -> list[dict[str, object]]:
     return _over_items(evidence, measure).to_dicts()
 
