@@ -15,7 +15,7 @@ from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.scenarios.ends import by_ratio, is_small, named_figure
 from stereotrope.report.sections.scenarios.further import further_lines, whole_line
-from stereotrope.report.sections.scenarios.ratios import MEAN, Ratios, ScenarioLine, shortened
+from stereotrope.report.sections.scenarios.ratios import IN_SHARES, MEAN, Ratios, ScenarioLine, shortened
 from stereotrope.report.sections.scenarios.shares import SHARE, share_lines
 from stereotrope.report.sections.scenarios.spread import (
     DOMINATED,
@@ -57,8 +57,9 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
 
 def _unread(material: Material) -> list[Block]:
     """What to do where an older run does not say which ratios its measures read."""
-    calls = material.info.get("measures") or []
-    if not any(call.get("over") in material.factors and "on" not in call for call in calls):
+    calls = [call for call in material.info.get("measures") or [] if "on" not in call]
+    over = [call.get("measure", "") for call in calls if call.get("over") in material.factors]
+    if not any(material.explain(name).section == IN_SHARES for name in over):
         return []
     told = (
         "This run was measured by a version that did not note which ratios its scores over scenarios are of, "

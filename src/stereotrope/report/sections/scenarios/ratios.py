@@ -20,7 +20,7 @@ MEAN = "mean_ratio"
 LEAST_KEPT = 0.5
 """Part of its pictures that a scenario must have a definite label of to be drawn, as in the measures."""
 ALL_MODELS = "all models"
-_SHARES = "shares"
+IN_SHARES = "shares"
 """Section of the measures of shares: scores of others are no ratios, and have their own."""
 _BASIS = ("definition", "attribute", "category", "annotator")
 
@@ -64,7 +64,7 @@ class _Source:
         found: dict[tuple[str, str], Counter[frozenset[str]]] = {}
         for call in material.info.get("measures") or []:
             on, over = call.get("on"), call.get("over")
-            if isinstance(on, str) and over in material.factors and material.explain(on).section == _SHARES:
+            if isinstance(on, str) and over in material.factors and material.explain(on).section == IN_SHARES:
                 among = call.get("among") or call.get("group")
                 by = frozenset([*(call.get("within") or ()), *([among] if isinstance(among, str) else ())])
                 by -= {"annotator"}
