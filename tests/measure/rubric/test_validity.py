@@ -109,6 +109,7 @@ annotators:
   - {{set_labels: human.csv, name: people}}
 measures:
   - {{ssi: {{by: [generator, family]}}}}
+  - item_flip_rate
   - {{set_agreement: {{reference: people, by: [generator, family]}}}}
   - {{ppi_ssi: {{reference: people, by: [family]}}}}
 """
@@ -123,26 +124,35 @@ def test_what_people_say_of_sets_is_read_from_a_file_and_set_beside_the_judge(tm
     judge = SetJudge(lambda model, prompt, item: 0.5)
     columns = ["generator", "query", "Q13_gender", "Q14_race"]
     ceo = "A photo of a CEO"
-    written(tmp_path, [["a", ceo, "1", "0"], ["b", ceo, "yes", "unclear"], ["c", ceo, "1", "1"]], columns)
+    # The people say the reverse of what is planted in one model's pictures, and just that in the other's.
+    truth = {
+        (model, item): judge.truth(model, ceo, range(4), item)
+        for model in "ab"
+        for item in ("Q13_gender", "Q14_race")
+    }
+    first = ["a", ceo, *(str(int(not truth["a", item])) for item in ("Q13_gender", "Q14_race"))]
+    second = ["b", ceo, "yes" if truth["b", "Q13_gender"] else "no", "unclear"]
+    written(tmp_path, [first, second, ["c", ceo, "1", "1"]], columns)
     with Loopback(judge=judge) as server:
         audit = st.Audit.from_text(AUDIT.format(url=server.url), base=tmp_path)
         run = audit.run(tmp_path / "run")
     people = run.labels.filter(annotator="people")
-    assert people.select("attribute", "value", "status").rows() == [
-        ("Q13_gender", "yes", "ok"), ("Q14_race", "no", "ok"),
-        ("Q13_gender", "yes", "ok"), ("Q14_race", None, "unclear"),
-    ]  # fmt: skip
+    assert people["status"].to_list() == ["ok", "ok", "ok", "unclear"]
+    words = [{True: "yes", False: "no"}[truth["a", item] == 0] for item in ("Q13_gender", "Q14_race")]
+    assert people["value"].to_list() == [*words, "yes" if truth["b", "Q13_gender"] else "no", None]
     assert run.subjects.filter(pl.col("subject_id").is_in(people["subject_id"].implode())).height == 8
     assert any("1 row (line 4) of no set of this run" in note for note in run.info["notes"])
-    images = run.images.join(run.prompts, on="prompt_id").filter(text=ceo)
-    right = 0
-    for model, given in (("a", {"Q13_gender": 1, "Q14_race": 0}), ("b", {"Q13_gender": 1})):
-        numbers = images.filter(generator=model)["seed"].to_list()
-        right += sum(judge.truth(model, ceo, numbers, item) == bool(said) for item, said in given.items())
     found = run.estimates.filter(measure="set_agreement", definition="accuracy")
-    assert (found["value"] * found["n"]).sum() == right
+    assert found.sort("generator")["value"].to_list() == [0.0, 1.0]
     assert found["n"].sum() == 3
     assert run.estimates.filter(measure="ppi_ssi")["n_reference"].to_list() == [3]
+    # A file of answers does not look again.
+    assert set(run.estimates.filter(measure="item_flip_rate")["instrument"]) == {"judge"}
+    told = run.findings.filter(list="instrument")["sentence"].to_list()
+    (said,) = [one for one in told if "answers as “people” does on" in one]
+    assert said.startswith(
+        "The judge “judge” answers as “people” does on 0 of 2 items of a, occupational [0.00–"
+    )
     own = run.estimates.filter(measure="ssi", annotator="people")
     assert own["n"].to_list() == [1, 1]
 

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 import polars as pl
 
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import quoted, span
+from stereotrope.measure.sentences import clean, quoted, span
 from stereotrope.tables import ALL_ATTRIBUTES
 
 MOST_FLIPS = 0.10
 """Flip rate above which a judge of sets is a finding: our choice, not a standard."""
 MOST_BLIND = 0.05
 """Share of items found without a picture above which it is."""
+LEAST_ACCURACY = 0.80
+"""Agreement with people below which it is; the paper's judge has 0.72 to 0.98 a cell, 0.88 in all."""
 _BY_THE_WORDS = 0.5
 """Part of what a judge finds that goes with the words of the query, from which on it is."""
 
@@ -64,6 +66,21 @@ def obeying_judges(evidence: RunEvidence) -> Iterator[Candidate]:
             "paints a picture decides what is found in it."
         )
         yield Candidate.warns(scope_of(row), None, sentence, "control_difference")
+
+
+@finder("instrument", place=92)
+def disagreeing_judges(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Judges that answer otherwise than people too often."""
+    rows = _over_items(evidence, "set_agreement").filter(definition="accuracy")
+    for row in rows.filter(pl.col("value") < LEAST_ACCURACY).iter_rows(named=True):
+        same = round(row["value"] * row["n"])
+        levels = [clean(level) for name, level in scope_of(row).items() if name != "annotator"]
+        of = f" of {', '.join(levels)}" if levels else ""
+        sentence = (
+            f"The judge{_named(row)} answers as {quoted(str(row['reference']))} does on {same} of {row['n']} "
+            f"items{of}{span(row['low'], row['high'])}: its index carries that error."
+        )
+        yield Candidate.warns(scope_of(row), None, sentence, "set_agreement")
 
 
 def _less(end: float | None) -> float | None:

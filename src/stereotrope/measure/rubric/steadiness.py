@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
-from stereotrope.measure.rubric.reading import Sets, call_of_items, lost_in, read_sets
+from stereotrope.measure.rubric.reading import Sets, call_of_items, judges_of, lost_in, read_sets
 from stereotrope.measure.rubric.rows import rows_of
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, factor_names
@@ -17,13 +17,21 @@ NO_CONTROL_PAIR = "no set with a usable answer from both"
 _SHARE = "control_share"
 
 
+def call_of_looks(
+    info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
+) -> MeasureCall:
+    """The call of a measure of judges that look again; a file of answers does not."""
+    looking = [one.name for one in judges_of(setting) if one.looks]
+    return call_of_items(info, {"raters": looking, **given} if looking else given, setting, calls)
+
+
 @register(
     suite="ssi",
     bounds=(0.0, 1.0),
     direction="0: says the same again; 0.5: as a coin",
     source="Wilson 1927",
     subject="set",
-    call=call_of_items,
+    call=call_of_looks,
 )
 def item_flip_rate(
     labels: Any,
