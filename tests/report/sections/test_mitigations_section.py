@@ -166,3 +166,19 @@ def test_a_run_without_mitigations_has_no_such_section(
     make_run: Callable[..., FakeRun], tmp_path: Path
 ) -> None:
     assert section(make_run(), tmp_path) == ""
+
+
+def test_what_was_too_little_to_compare_leaves_the_report_whole(
+    make: Callable[..., FakeRun], tmp_path: Path
+) -> None:
+    run = make()
+    gone = {"contrast": None, "reference": None, "value": None, "undefined": "not enough pictures"}
+    rows = (
+        run.estimates.filter(measure="paired_difference")
+        .head(1)
+        .with_columns(
+            pl.lit(value, pl.Float64 if name == "value" else pl.String).alias(name)
+            for name, value in gone.items()
+        )
+    )
+    assert "not enough pictures" in section(replace(run, estimates=rows), tmp_path)

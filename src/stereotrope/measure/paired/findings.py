@@ -95,7 +95,7 @@ def _axes() -> dict[str, tuple[str, int]]:
 
 
 def _paired(evidence: RunEvidence) -> pl.DataFrame:
-    return evidence.estimates.filter(pl.col("measure") == BY_QUERY)
+    return evidence.estimates.filter(pl.col("contrast").is_not_null(), pl.col("measure") == BY_QUERY)
 
 
 def _tested(evidence: RunEvidence) -> list[dict[str, Any]]:

@@ -74,7 +74,8 @@ class _Compared:
 
     @classmethod
     def of(cls, material: Material) -> "_Compared | None":
-        frame = material.scores.filter(measure=CHANGED)
+        """What a run compares; None where nothing was, or there was too little to say what with what."""
+        frame = material.scores.filter(pl.col("contrast").is_not_null(), measure=CHANGED)
         return cls(material, frame) if frame.height else None
 
     def _column(self, name: str) -> list[Any]:
