@@ -22,7 +22,7 @@ generators: [{folder: pictures, metadata: metadata.csv, prompt: prompt, factors:
 annotators:
   - blank
   - {encoder: "clip:CLIP", name: tiny-clip, device: cpu}
-  - {stop: GPT, encoder: tiny-clip, clusters: 2, prefix: a photo of, device: cpu, proposals: 6,
+  - {cluster_prompts: GPT, encoder: tiny-clip, clusters: 2, prefix: a photo of, device: cpu, proposals: 6,
      beam: 6, keep: 3}
 measures: [refusal_rate]
 report: {figures: false}
@@ -186,8 +186,8 @@ def test_the_mean_may_be_of_the_largest_region_of_each_picture(study):
     for i in range(12):
         boxes += [f'cup{i}.png,"[1, 1, 5, 5]"', f'cup{i}.png,"[8, 4, 40, 36]"'] * (i != 3)
     (study / "boxes.csv").write_text("\n".join(boxes) + "\n")
-    finder = "  - {boxes: boxes.csv, name: faces, attribute: face}\n  - {stop:"
-    made = run(study, **{"  - {stop:": finder, "clusters: 2": "clusters: 1, crop: faces"})
+    finder = "  - {boxes: boxes.csv, name: faces, attribute: face}\n  - {cluster_prompts:"
+    made = run(study, **{"  - {cluster_prompts:": finder, "clusters: 2": "clusters: 1, crop: faces"})
     clusters, _ = tables(made)
     assert clusters.select("n", "n_mean").rows() == [(12, 11), (12, 0)]
     assert clusters["path"].null_count() == 1
@@ -229,13 +229,17 @@ def test_pictures_of_a_level_are_taken_together(study, looks):
             "annotator 'stop': encoder: 'blank' encodes no texts; name an encoder",
         ),
         (
-            "{stop: ",
-            "{name: tiny-clip, stop: ",
+            "{cluster_prompts: ",
+            "{name: tiny-clip, cluster_prompts: ",
             "must have a name of its own, and reads 'tiny-clip'; rename it",
         ),
         ("encoder: tiny-clip, clusters", "clusters", r"encoder is missing"),
         ("clusters: 2", "clusters: 2, crop: blank", "crop: 'blank' finds no regions; name one that does"),
-        ("{stop: ", "{revision: main, stop: ", "a folder has no revision; remove `revision:`"),
+        (
+            "{cluster_prompts: ",
+            "{revision: main, cluster_prompts: ",
+            "a folder has no revision; remove `revision:`",
+        ),
     ],
 )
 def test_mistakes_are_named_before_anything_is_done(study, old, new, match):

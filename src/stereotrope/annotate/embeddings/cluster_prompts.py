@@ -268,9 +268,9 @@ def _area(box: str) -> float:
 
 
 class StopOptions(Options):
-    """As of :class:`ClusterPrompts`; ``stop`` is the language model, a name on the hub or a folder."""
+    """As of :class:`ClusterPrompts`; ``cluster_prompts`` is the language model, on the hub or in a folder."""
 
-    stop: Text
+    cluster_prompts: Text
     encoder: Text
     name: Name = STOP
     crop: Text | None = None
@@ -291,12 +291,12 @@ class StopOptions(Options):
     StopOptions,
     summary="clusters of pictures, their mean, and the texts nearest to each (StOP), by a language model "
     "and an encoder's vectors",
-    example="{stop: openai-community/gpt2, encoder: clip-vit-base-patch32}",
+    example="{cluster_prompts: openai-community/gpt2, encoder: clip-vit-base-patch32}",
 )
-def stop(options: StopOptions, context: Context) -> ClusterPrompts:
+def cluster_prompts(options: StopOptions, context: Context) -> ClusterPrompts:
     """Name the language model; it is loaded when it first proposes."""
     what = f"annotator {options.name!r}"
-    place = model_place(options.stop, context.folder, options.revision, what)
+    place = model_place(options.cluster_prompts, context.folder, options.revision, what)
     search = options.model_dump(include={"prefix", "tokens", "beam", "keep"})
-    given = options.model_dump(exclude={"stop", "encoder", *search})
+    given = options.model_dump(exclude={"cluster_prompts", "encoder", *search})
     return ClusterPrompts(place, options.encoder, search=search, **given)
