@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
-from stereotrope.tables import N_SUBJECTS
+from stereotrope.tables import N_SUBJECTS, kept_images
 
 _MARK = "text_mark"
 """Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
@@ -174,8 +174,9 @@ def marked_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
 
 @finder("instrument", place=94)
 def copied_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
-    """Generators that returned the same bytes more than once."""
-    made = evidence.images.filter(status="ok")
+    """Generators that returned the same bytes more than once; what a mitigation kept was returned once."""
+    kept = list(kept_images(evidence.images))
+    made = evidence.images.filter(~pl.col("image_id").is_in(kept), status="ok")
     for (generator,), part in made.group_by(["generator"], maintain_order=True):
         copies = part.filter(pl.col("sha256").is_duplicated() & ~pl.col("sha256").is_first_distinct())
         if copies.height:
