@@ -24,6 +24,7 @@ from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.preparing import make_files
 from stereotrope.audit.probing import probe_images, readings_of
+from stereotrope.audit.said import Said
 from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
@@ -276,14 +277,14 @@ def _measure(
     before: Run | None = None,
 ) -> None:
     subjects = Subjects(plan, images, before)
-    said = subjects.labels(into.ledger)
-    embeddings = subjects.embeddings(into.ledger)
+    told = Said(subjects, into.ledger)
+    said, embeddings = told.labels(), told.embeddings()
     kept: dict[str, Any] = {}
     if before is not None:
         refuse_lost(plan, before, said, embeddings)
         names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
         kept = {key: before.info[key] for key in names if key in before.info}
-    labels = subjects.counted(said)
+    labels = told.counted(said)
     tidy = tidy_labels_of_run(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     parts = subjects.table(labels)
@@ -292,7 +293,7 @@ def _measure(
     probes = {one["probe"] for one in drawn_by if one.get("probe")}
     readings = readings_of(into.ledger, images, probes)
     tables = (plan.prompts, images, labels, parts, embeddings)
-    sources = TableSources(*tables, plan.annotators, readings, lambda one: subjects.kept(into.ledger, one))
+    sources = TableSources(*tables, plan.annotators, readings, told.kept)
     filled = fill_tables(sources)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))

@@ -12,7 +12,8 @@ from stereotrope import measure
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
 from stereotrope.audit.interim import RunLook
 from stereotrope.audit.plan import Plan
-from stereotrope.audit.subjects import EMBEDDED, Subjects, leaves_out
+from stereotrope.audit.said import EMBEDDED
+from stereotrope.audit.subjects import Subjects, leaves_out
 from stereotrope.audit.work import Watcher
 from stereotrope.errors import InputError, UsageError
 from stereotrope.further_tables import TableSources

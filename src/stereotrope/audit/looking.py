@@ -10,6 +10,7 @@ import polars as pl
 from stereotrope.annotate import Annotator, Picture
 from stereotrope.audit.ordering import waves
 from stereotrope.audit.plan import Plan
+from stereotrope.audit.said import Said
 from stereotrope.audit.subjects import Look, Subjects, file_of, remember
 from stereotrope.audit.work import Missing, Task, Watcher, carry_out, picture_of, task_of
 from stereotrope.errors import PictureError
@@ -81,10 +82,11 @@ def look(
     done: list[Annotator] = []
     for wave in waves(plan.annotators):
         subjects = Subjects(plan, images, halted=stopped)
+        said = Said(subjects, into.ledger)
         regions = any(one.subject == "region" or one.sees_regions for one in wave)
-        labels = subjects.labels(into.ledger, done) if regions else None
+        labels = said.labels(done) if regions else None
         looks = {id(one): subjects.looks(one, labels) for one in wave if one.process is not None}
-        tasks = [_task(one, looks[id(one)], into, subjects, labels) for one in wave if id(one) in looks]
+        tasks = [_task(one, looks[id(one)], into, said, labels) for one in wave if id(one) in looks]
         here = [task for task in tasks if task.job.stage.kind == "threads"]
         for together in (*([task] for task in here), [task for task in tasks if task not in here]):
             group = [task for task in together if task.job.items and task.by not in ended]
@@ -102,12 +104,12 @@ def _task(
     annotator: Annotator,
     looks: Sequence[Look],
     into: RunFolder,
-    subjects: Subjects,
+    said: Said,
     labels: pl.DataFrame | None,
 ) -> Task:
     items = {look.key: look for look in looks}
     beside = _Beside(
-        cache(partial(subjects.vectors, into.ledger, annotator.reads)),
+        cache(partial(said.vectors, annotator.reads)),
         cache(partial(_regions_of, labels, annotator.sees_regions)),
     )
     return task_of(

@@ -16,6 +16,7 @@ from stereotrope.audit.looking import settle
 from stereotrope.audit.ordering import ordered
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.probing import PROBE, probed_items
+from stereotrope.audit.said import Said
 from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing
 from stereotrope.clients import Expectation
@@ -160,7 +161,7 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
     kept = cache(lambda stage: {} if ledger is None else ledger.get_all(stage))
     before: list[Annotator] = []
     for one in ordered(plan.annotators):
-        labels = None if ledger is None or one.subject != "region" else subjects.labels(ledger, before)
+        labels = None if ledger is None or one.subject != "region" else Said(subjects, ledger).labels(before)
         before.append(one)
         if one.process is None or one.subject == "text":
             continue

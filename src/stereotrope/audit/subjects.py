@@ -3,22 +3,18 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
-from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, subject_id, taxonomy_scope
+from stereotrope.annotate import Annotator, Scope, Subject, subject_id, taxonomy_scope
 from stereotrope.audit.ordering import ordered
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import ANNOTATE
-from stereotrope.run import Ledger, Run, file_stem
+from stereotrope.run import Run, file_stem
 from stereotrope.tables import (
     CONSTRAINTS,
-    EMBEDDINGS,
-    LABELS,
     QUALITY_ATTRIBUTES,
     SUBJECTS,
     factors_of,
@@ -29,10 +25,6 @@ from stereotrope.tables import (
 LEAST_LEFT = 40
 """Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
 
-EMBEDDED = "embeddings"
-"""What an annotator gives that has vectors for the table of this name."""
-
-_VECTORS = ["subject_id", "vector"]
 _SHOWN = ("image_id", "sha256", "path", "width", "height")
 
 
@@ -85,7 +77,6 @@ class Subjects:
         }
         self._kept = {**plan.kept, **kept_images(images)}
         self._made: dict[tuple[str, str, Scope], Annotator | None] = {}
-        self._vectors: dict[str, pl.DataFrame] = {}
 
     def levels(self, generator: str, prompt_id: str, by: Sequence[str] = ()) -> dict[str, str]:
         """Part of the design that a picture belongs to; ``by`` names further factors that tell parts
@@ -223,9 +214,9 @@ class Subjects:
         more = coming.select(*_PLACED, "seed", pl.lit("ok").alias("status"))
         order = self.plan.requests.select("image_id").with_row_index().unique("image_id", keep="last")
         rows = pl.concat([rows, more]).join(order, on="image_id", how="left", maintain_order="left")
-        return self._with_factors(rows.sort("index", maintain_order=True, nulls_last=True).drop("index"))
+        return self.with_factors(rows.sort("index", maintain_order=True, nulls_last=True).drop("index"))
 
-    def _with_factors(self, images: pl.DataFrame) -> pl.DataFrame:
+    def with_factors(self, images: pl.DataFrame) -> pl.DataFrame:
         """Images with the factors and the text of their prompts."""
         prompts = self.plan.prompts
         factors = [name for name in factors_of(prompts.columns) if name not in images.columns]
@@ -237,63 +228,6 @@ class Subjects:
         if key not in self._made:
             self._made[key] = annotator.within(levels)
         return self._made[key]
-
-    def labels(self, ledger: Ledger, upto: Sequence[Annotator] | None = None) -> pl.DataFrame:
-        """What annotators said, and what follows without looking.
-
-        What was said comes first, by annotator in the order of the audit file, then what follows, in the
-        order in which annotators need one another. ``upto`` takes these annotators alone.
-        """
-        empty = pl.DataFrame(schema=polars_types(LABELS))
-        kept = cache(ledger.get_all)
-        told = self._with_factors(self.images)
-        said: dict[str, pl.DataFrame] = {}
-        derived: list[pl.DataFrame] = []
-        for one in ordered(self.plan.annotators):
-            if upto is not None and one not in upto:
-                continue
-            known = pl.concat([empty, *said.values(), *derived], how="diagonal")
-            if one.looks:
-                rows = _said(one, self.looks(one, known), kept(one.stage))
-                said[one.name] = labels_frame(list(rows))
-                known = pl.concat([known, said[one.name]])
-            if one.derive is not None:
-                derived.append(one.derive(told, known))
-            if one.derive_vectors is not None:
-                derived.append(one.derive_vectors(told, self.embeddings(ledger, one.reads)))
-        looked = [said[one.name] for one in self.plan.annotators if one.name in said]
-        return pl.concat([empty, *looked, *derived], how="diagonal")
-
-    def embeddings(self, ledger: Ledger, by: Collection[str] | None = None) -> pl.DataFrame:
-        """Vectors of pictures, prompts' texts and sentences, by encoder, in the order of the tables.
-
-        ``by`` takes these encoders alone. What an encoder gives is made once.
-        """
-        parts = [pl.DataFrame(schema=polars_types(EMBEDDINGS))]
-        for one in self.plan.annotators:
-            if EMBEDDED in one.gives and (by is None or one.name in by):
-                if one.name not in self._vectors:
-                    outcomes = ledger.get_all(one.stage) if one.process is not None else {}
-                    self._vectors[one.name] = one.embed(self.images, self.plan.prompts, outcomes)
-                parts.append(self._vectors[one.name])
-        return pl.concat(parts)
-
-    def vectors(self, ledger: Ledger, by: Collection[str]) -> dict[str, Any]:
-        """Image id → its vector by these encoders; of several the last."""
-        frame = self.embeddings(ledger, by).filter(subject_kind="image")
-        return {one: np.asarray(vector, np.float32) for one, vector in zip(*frame[_VECTORS], strict=True)}
-
-    def kept(self, ledger: Ledger, annotator: Annotator) -> list[tuple[Subject, Mapping[str, Any]]]:
-        """Each subject that an annotator looks at, with what was kept of that; none of regions."""
-        outcomes = ledger.get_all(annotator.stage)
-        looks = [(look.subject, look.key) for look in self.looks(annotator)]
-        return [(subject, outcomes[key]) for subject, key in looks if key in outcomes]
-
-    def counted(self, labels: pl.DataFrame) -> pl.DataFrame:
-        """Return labels as the annotators that they are of have them count."""
-        for one in self.plan.annotators:
-            labels = one.revise(labels, self.plan.listed, self.plan.spec.merge_colours)
-        return labels
 
     def _parts(self, labels: pl.DataFrame) -> Iterator[tuple[Annotator, Look]]:
         """Each region and set with each annotator that looks at it."""
@@ -428,24 +362,6 @@ class Subjects:
 
 _PLACED = ("image_id", "prompt_id", "generator")
 _ASKED = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
-
-
-def _said(
-    annotator: Annotator, looks: Sequence[Look], outcomes: Mapping[str, Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    for look in looks:
-        outcome = outcomes.get(look.key, {"labels": []})
-        fixed = {
-            "subject_kind": look.subject.kind,
-            "subject_id": look.subject.id,
-            "annotator": annotator.name,
-            **({"region": look.subject.region} if look.subject.kind == "region" else {}),
-        }
-        yield from (
-            {**label, **fixed}
-            for label in outcome["labels"]
-            if label["attribute"] in look.annotator.attributes
-        )
 
 
 def file_of(folder: Path, annotator: Annotator) -> Path | None:

@@ -1,0 +1,102 @@
+"""What annotators said of their subjects, as the ledger kept it, and what follows from that."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stereotrope.annotate import Annotator, Subject, labels_frame
+from stereotrope.audit.ordering import ordered
+from stereotrope.audit.subjects import Look, Subjects
+from stereotrope.run import Ledger
+from stereotrope.tables import EMBEDDINGS, LABELS, polars_types
+
+EMBEDDED = "embeddings"
+"""What an annotator gives that has vectors for the table of this name."""
+
+_VECTORS = ["subject_id", "vector"]
+
+
+class Said:
+    """What the annotators of a plan said of its subjects; ``ledger`` kept it."""
+
+    def __init__(self, subjects: Subjects, ledger: Ledger) -> None:
+        self._subjects, self._ledger, self._plan = subjects, ledger, subjects.plan
+        self._vectors: dict[str, pl.DataFrame] = {}
+
+    def labels(self, upto: Sequence[Annotator] | None = None) -> pl.DataFrame:
+        """What annotators said, and what follows without looking.
+
+        What was said comes first, by annotator in the order of the audit file, then what follows, in the
+        order in which annotators need one another. ``upto`` takes these annotators alone.
+        """
+        empty = pl.DataFrame(schema=polars_types(LABELS))
+        kept = cache(self._ledger.get_all)
+        told = self._subjects.with_factors(self._subjects.images)
+        said: dict[str, pl.DataFrame] = {}
+        derived: list[pl.DataFrame] = []
+        for one in ordered(self._plan.annotators):
+            if upto is not None and one not in upto:
+                continue
+            known = pl.concat([empty, *said.values(), *derived], how="diagonal")
+            if one.looks:
+                rows = _said(one, self._subjects.looks(one, known), kept(one.stage))
+                said[one.name] = labels_frame(list(rows))
+                known = pl.concat([known, said[one.name]])
+            if one.derive is not None:
+                derived.append(one.derive(told, known))
+            if one.derive_vectors is not None:
+                derived.append(one.derive_vectors(told, self.embeddings(one.reads)))
+        looked = [said[one.name] for one in self._plan.annotators if one.name in said]
+        return pl.concat([empty, *looked, *derived], how="diagonal")
+
+    def embeddings(self, by: Collection[str] | None = None) -> pl.DataFrame:
+        """Vectors of pictures, prompts' texts and sentences, by encoder, in the order of the tables.
+
+        ``by`` takes these encoders alone. What an encoder gives is made once.
+        """
+        parts = [pl.DataFrame(schema=polars_types(EMBEDDINGS))]
+        for one in self._plan.annotators:
+            if EMBEDDED in one.gives and (by is None or one.name in by):
+                if one.name not in self._vectors:
+                    outcomes = self._ledger.get_all(one.stage) if one.process is not None else {}
+                    self._vectors[one.name] = one.embed(self._subjects.images, self._plan.prompts, outcomes)
+                parts.append(self._vectors[one.name])
+        return pl.concat(parts)
+
+    def vectors(self, by: Collection[str]) -> dict[str, Any]:
+        """Image id → its vector by these encoders; of several the last."""
+        frame = self.embeddings(by).filter(subject_kind="image")
+        return {one: np.asarray(vector, np.float32) for one, vector in zip(*frame[_VECTORS], strict=True)}
+
+    def kept(self, annotator: Annotator) -> list[tuple[Subject, Mapping[str, Any]]]:
+        """Each subject that an annotator looks at, with what was kept of that; none of regions."""
+        outcomes = self._ledger.get_all(annotator.stage)
+        looks = [(look.subject, look.key) for look in self._subjects.looks(annotator)]
+        return [(subject, outcomes[key]) for subject, key in looks if key in outcomes]
+
+    def counted(self, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return labels as the annotators that they are of have them count."""
+        for one in self._plan.annotators:
+            labels = one.revise(labels, self._plan.listed, self._plan.spec.merge_colours)
+        return labels
+
+
+def _said(
+    annotator: Annotator, looks: Sequence[Look], outcomes: Mapping[str, Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    for look in looks:
+        outcome = outcomes.get(look.key, {"labels": []})
+        fixed = {
+            "subject_kind": look.subject.kind,
+            "subject_id": look.subject.id,
+            "annotator": annotator.name,
+            **({"region": look.subject.region} if look.subject.kind == "region" else {}),
+        }
+        yield from (
+            {**label, **fixed}
+            for label in outcome["labels"]
+            if label["attribute"] in look.annotator.attributes
+        )
