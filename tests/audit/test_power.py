@@ -94,7 +94,7 @@ def test_what_differs_beside_it_makes_a_comparison_easier_to_find() -> None:
 def test_power_is_that_of_whole_audits() -> None:
     n, shift = 20, 0.6
     made = Made(n=n, models=1, objects=8, groups=10, attributes=2, values=(4, 4), planted=0.1, shift=shift)
-    told, planted = simulated_power(power_of(audit(n)), made, 8)
+    told, planted = simulated_power(power_of(audit(n)), made, 6)
     sampling = 2.6 * math.sqrt(told * (1 - told) / planted)
     assert power_of(audit(n)).power(shift, 0.1) == pytest.approx(told, abs=0.05 + sampling)
 

@@ -138,7 +138,7 @@ def test_fisher_z_covers_a_pearson_correlation() -> None:
     assert 0.935 < np.mean((low <= truth) & (truth <= high)) < 0.965
 
 
-@pytest.mark.parametrize(("r", "n"), [(0.5, 3), (1.0, 20), (-1.0, 20), (np.nan, 20)])
+@pytest.mark.parametrize(("r", "n"), [(0.5, 3), (1.0, 20), (-1.0, 20), (1 - 2e-16, 20), (np.nan, 20)])
 def test_fisher_z_is_undefined_rather_than_without_width(r: float, n: int) -> None:
     assert np.isnan(fisher_z(r, n)).all()
 

@@ -190,7 +190,8 @@ class Mitigation:
             if id(unit) in cases:
                 made = _drawable(outcomes[strategy.key_of(cases[id(unit)])], unit, plan)
             new.append(mitigated_row(level, number, unit, made, strategy.by if id(unit) in cases else None))
-        watcher.say(_told(level, new))
+        if units:
+            watcher.say(_told(level, new))
         is_more = number == 1 or any(row.mitigation == level for row in rows)
         return new if is_more or any(row.status == "rewritten" for row in new) else []
 

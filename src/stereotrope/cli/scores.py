@@ -350,8 +350,9 @@ def _value_head(rows: Sequence[_Row]) -> str:
 
 
 def _inside(title: str) -> str:
-    """A title inside a sentence: ``Share`` → ``share``; ``VAC`` stays."""
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+    """A title inside a sentence: ``Share`` → ``share``; ``VAC`` and ``Social Stereotype Index`` stay."""
+    is_name = title[1:2].isupper() or title.partition(" ")[2][:1].isupper()
+    return title if is_name else title[:1].lower() + title[1:]
 
 
 def _print(title: str, columns: list[str], lines: list[list[str]], out: Console, n: int) -> None:

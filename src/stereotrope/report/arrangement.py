@@ -138,7 +138,7 @@ def _own_lines(name: str, figures: Sequence[Figure], frame: pl.DataFrame) -> lis
     whole = [f for f in figures if not _is_part(name, f)]
     parts = [f for f in figures if _is_part(name, f)]
     lines = [
-        Disclosure(f"{_which([f])} {thousands(f.table.total)} rows" if len(whole) == 1 else f.title, [f])
+        Disclosure(f"{_which([f])} {count(f.table.total, 'row')}" if len(whole) == 1 else f.title, [f])
         for f in whole
     ]
     if parts:

@@ -9,6 +9,8 @@ from scipy import special
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats
 
+_ROUNDING = 1e-12
+
 
 def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     r"""Wilson's score interval of a share.
@@ -110,14 +112,15 @@ def fisher_z(r: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats
 
     r, n: Correlations in [−1, 1] and the numbers of pairs behind them.
     Returns low, high: Arrays in (−1, 1).
-    Undefined: NaN where ``n < 4``, and at ``|r| = 1``, where the transform is infinite.
+    Undefined: NaN where ``n < 4``, and at ``|r| = 1`` but for rounding, where the
+        transform is infinite.
     Source: Fisher (1921), Metron 1.
     """
     correlation, pairs = np.broadcast_arrays(np.asarray(r, np.float64), np.asarray(n, np.float64))
-    if np.any(np.abs(correlation) > 1 + 1e-12):
+    if np.any(np.abs(correlation) > 1 + _ROUNDING):
         raise UsageError("fisher_z: r must lie in [-1, 1]; pass correlations")
     z = normal_quantile(level)
-    usable = (pairs > 3) & (np.abs(correlation) < 1)
+    usable = (pairs > 3) & (np.abs(correlation) < 1 - _ROUNDING)
     centre = np.arctanh(np.where(usable, correlation, 0.0))
     step = np.where(usable, z / np.sqrt(np.where(usable, pairs - 3, 1.0)), np.nan)
     return np.asarray(np.tanh(centre - step)), np.asarray(np.tanh(centre + step))

@@ -13,7 +13,7 @@ from stereotrope.stats.paired import paired_t
 
 _EQUAL = 1e-12
 """Distance that is rounding."""
-_CLOSE = 1e-9
+_CLOSE = 1e-13
 """Probability that is as good as none."""
 _SKEW = 0.3
 """Skewness by the square root of the number of scores above which Student's interval is not trusted."""

@@ -159,3 +159,17 @@ def test_only_the_items_and_raters_that_are_named_count() -> None:
         measure.ssi(labels, items="Q9")
     with pytest.raises(UsageError, match="query: no column 'asked'"):
         measure.ssi(labels, query="asked")
+
+
+@pytest.mark.parametrize("name", ["query", "set"])
+def test_a_factor_keeps_its_levels_whatever_it_is_called(name: str) -> None:
+    labels = answers(7)
+    levels = (
+        pl.when(pl.col("query").is_in(["q0", "q1", "q2"])).then(pl.lit("early")).otherwise(pl.lit("late"))
+    )
+    labels = labels.with_columns(levels.alias("part"), asked="query")
+    plain = measure.ssi(labels, by=("generator", "part"), query="asked")
+    named = labels.drop("query").rename({"part": name})
+    found = measure.ssi(named, by=("generator", name), query="asked")
+    assert found.rename({name: "part"}).equals(plain)
+    assert set(found[name]) == {"early", "late"}

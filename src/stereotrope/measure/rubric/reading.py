@@ -126,9 +126,12 @@ def read_sets(
         raise UsageError(f"{measure}: query: no column {query!r}; found {', '.join(frame.columns)}")
     queries = as_given(frame, [query] if query is not None else [SCENARIO, "prompt_id"], sets)
     reason = pl.coalesce("excluded", other)
-    answers = tidy.with_columns(queries.alias("query"), sets.alias("set"), reason.alias("excluded"))
+    places = {name: f"by {at}" for at, name in enumerate(by)}  # a factor may be called query, or set
+    answers = tidy.with_columns(reason.alias("excluded")).rename(places)
+    answers = answers.with_columns(queries.alias("query"), sets.alias("set"))
     usable = pl.col("excluded").is_null()
-    for key, part in answers.group_by(list(by), maintain_order=True) if by else [((), answers)]:
+    cells = answers.group_by(list(places.values()), maintain_order=True) if by else [((), answers)]
+    for key, part in cells:
         each = part.group_by("query", "set", item="attribute", maintain_order=True).agg(
             yes=(said == _YES).filter(usable).mean(),
             k=usable.sum(),
