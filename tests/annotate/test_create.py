@@ -34,7 +34,10 @@ def test_fingerprints_differ_and_repeat():
     ("spec", "message"),
     [
         ("color", r"annotator 'color' is unknown; did you mean 'colour'\?"),
-        ("xyzzy", "annotator 'xyzzy' is unknown; known are blank, boxes, caption, captions, choose, colour"),
+        (
+            "xyzzy",
+            "annotator 'xyzzy' is unknown; known are blank, boxes, caption, captions, choose",
+        ),
         ("labels", "labels is missing; add it: write {labels: human.csv, name: rater-1}"),
         ("questions", "questions is missing; add it: write {questions: openai:gpt-4o}"),
         ("opanai:gpt-4o", "unknown provider 'opanai'; did you mean 'openai'"),
