@@ -25,7 +25,7 @@ import polars as pl
 from PIL import Image
 from tests.run.kill import tables
 
-from stereotrope.run import Job, Ledger, RunFolder, Stage, engine
+from stereotrope.run import Items, Job, Ledger, RunFolder, Stage, engine
 from stereotrope.tables import IMAGES, LABELS
 
 PICTURES = int(os.environ.get("SMALL_RUN_PICTURES", "40"))
@@ -41,13 +41,13 @@ def main(folder: Path, log: Path) -> None:
         run.write_audit("title: small\n")
         job = Job(
             Stage("generate", lambda: _Draw(log), concurrency=THREADS),
-            list(zip(keys, range(PICTURES), strict=True)),
+            Items.of(zip(keys, range(PICTURES), strict=True)),
             commit=lambda _key, _item, data: run.store.put(data)._asdict(),
         )
         engine.run([job], ledger=run.ledger)
         pictures = run.ledger.get_all("generate")
         looking = Stage("label", lambda: _Look(log), "async", concurrency=REQUESTS)
-        engine.run([Job(looking, [(p["sha256"], p) for p in pictures.values()])], ledger=run.ledger)
+        engine.run([Job(looking, Items.of((p["sha256"], p) for p in pictures.values()))], ledger=run.ledger)
         _write_tables(run, pictures)
         run.write_info({"title": "small", "counts": {"images": len(pictures)}})
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from stereotrope.errors import InputError, Interrupted, PictureError, RunError
-from stereotrope.run import Job, Ledger, Stage, Summary, engine
+from stereotrope.run import Items, Job, Ledger, Stage, Summary, engine
 
 KINDS = ("threads", "async")
 
@@ -75,7 +76,7 @@ def carried(
     **more: Any,
 ) -> Summary:
     """Carry out one stage alone."""
-    return engine.run([Job(stage, items, **more)], ledger=ledger, stop=stop)[0]
+    return engine.run([Job(stage, Items.of(items), **more)], ledger=ledger, stop=stop)[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,6 +94,26 @@ def test_no_more_is_in_flight_than_asked_for(ledger: Ledger, kind: Any) -> None:
     worker = of(kind, seconds=0.005)
     carried(Stage("s", lambda: worker, kind, concurrency=5), pairs(60), ledger=ledger)
     assert worker.most == 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_items_that_are_missing_alone_are_made_and_only_when_their_turn_comes(
+    ledger: Ledger, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stereotrope.run.engine._MADE_AT_ONCE", 4)
+    ledger.put_many("s", {f"k{i:03}": {} for i in range(0, 30, 3)})
+    made: list[int] = []
+
+    def make(places: pl.Series) -> list[int]:
+        made.extend(places.to_list())
+        return places.to_list()
+
+    worker = of(kind, fails={19: InputError("odd")})
+    stage = Stage("s", lambda: worker, kind, halting=(InputError,))
+    items = Items(pl.Series([f"k{i % 30:03}" for i in range(40)]), make)
+    (summary,) = engine.run([Job(stage, items)], ledger=ledger)
+    assert made == [i for i in range(24) if i % 3]
+    assert (summary.total, summary.skipped, summary.done, summary.left) == (30, 10, 12, 8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,7 +151,7 @@ def test_a_failure_is_recorded_where_the_caller_says_how(ledger: Ledger, kind: A
         ledger=ledger,
         on_failure=lambda key, item, error: {"failed": f"{key} {item} {error}"},
     )
-    assert (summary.done, list(summary.failed)) == (4, ["k003"])
+    assert (summary.done, summary.recorded, summary.left, list(summary.failed)) == (4, 1, 0, ["k003"])
     assert ledger.get_all("s")["k003"] == {"failed": "k003 3 truncated"}
 
 
@@ -368,11 +389,11 @@ def test_stages_run_side_by_side_and_one_that_fails_leaves_the_others(ledger: Le
     slow, quick = Awaited(seconds=0.01), Threaded()
     told: list[tuple[str, int, int]] = []
     jobs = [
-        Job(Stage("dead", lambda: dead, "async", concurrency=1, halting=(Unusable,)), pairs(20)),
-        Job(Stage("slow", lambda: slow, "async", concurrency=4), pairs(20)),
+        Job(Stage("dead", lambda: dead, "async", concurrency=1, halting=(Unusable,)), Items.of(pairs(20))),
+        Job(Stage("slow", lambda: slow, "async", concurrency=4), Items.of(pairs(20))),
         Job(
             Stage("quick", lambda: quick, concurrency=2),
-            pairs(20),
+            Items.of(pairs(20)),
             progress=lambda done, total: told.append(("quick", done, total)),
         ),
     ]

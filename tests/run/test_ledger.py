@@ -14,6 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from stereotrope.errors import RunDamaged, RunError, RunFormatError
@@ -40,6 +41,37 @@ def test_missing_keeps_the_order_and_names_each_key_once(path: Path) -> None:
         ledger.put("images", "b", {})
         assert ledger.missing("images", ["c", "b", "a", "c"]) == ["c", "a"]
         assert ledger.missing("labels", ["b"]) == ["b"]
+
+
+def test_a_stage_is_read_in_parts_and_searched_for_some_keys(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stereotrope.run.ledger._PART", 7)
+    payloads = fill(path, 40)
+    with Ledger(path) as ledger:
+        ledger.put("labels", "key00003", {"of": "another stage"})
+        ledger.forget("images", ["key00011"])
+        del payloads["key00011"]
+        parts = list(ledger.parts("images"))
+        assert [len(part) for part in parts] == [7] * 5 + [4]
+        assert {key: one for part in parts for key, one in part.items()} == payloads
+        few = ["key00039", "key00011", "key00000"]
+        assert ledger.get_some("images", few) == {key: payloads[key] for key in few if key in payloads}
+        asked = pl.Series([*payloads, "key00011", "new", "key00011", "new"])
+        assert asked.gather(ledger.missing_at("images", asked)).to_list() == ["key00011", "new"]
+        assert ledger.missing_at("none", asked).len() == 41
+
+
+def test_a_part_that_is_read_may_be_forgotten_meanwhile(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stereotrope.run.ledger._PART", 7)
+    payloads = fill(path, 40)
+    with Ledger(path) as ledger:
+        seen = []
+        for part in ledger.parts("images"):
+            seen += part
+            ledger.forget("images", part)
+        assert seen == list(payloads)
+        assert ledger.totals() == {}
 
 
 def test_what_was_put_is_there_after_reopening(path: Path) -> None:

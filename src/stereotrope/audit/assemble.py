@@ -37,8 +37,11 @@ def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
     types = polars_types(IMAGES)
     asked = [name for name in types if name in plan.requests.columns]
     came = {name: kind for name, kind in types.items() if name not in asked} | {"image_id": pl.String}
-    rows = [{**outcome, "image_id": image_id} for image_id, outcome in ledger.get_all(GENERATE).items()]
-    outcomes = pl.DataFrame({name: [row.get(name) for row in rows] for name in came}, schema=came)
+    parts = [pl.DataFrame(schema=came)]
+    for payloads in ledger.parts(GENERATE):
+        rows = [{**outcome, "image_id": image_id} for image_id, outcome in payloads.items()]
+        parts.append(pl.DataFrame({name: [row.get(name) for row in rows] for name in came}, schema=came))
+    outcomes = pl.concat(parts)
     images = plan.requests.select(asked).join(outcomes, on="image_id", maintain_order="left")
     return images.select(*types)
 

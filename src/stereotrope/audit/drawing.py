@@ -13,7 +13,7 @@ from stereotrope.audit.work import GENERATE, Missing, Watcher, carry_out, said_o
 from stereotrope.errors import ModelUnusable, PictureError, PictureUnavailable
 from stereotrope.generate import ImageRequest, ImageResult, image_requests
 from stereotrope.pictures import inspect as inspect_picture
-from stereotrope.run import RunFolder
+from stereotrope.run import Items, RunFolder
 
 _PASSING = (
     "file is missing",
@@ -36,14 +36,23 @@ def generate_images(
     """
     tasks = []
     for generator in plan.generators:
-        items = [(request.image_id, request) for request in image_requests(plan.drawn_by(generator.name))]
+        items = requested(plan.drawn_by(generator.name))
         tasks.append(task_of(generator, GENERATE, items, commit=partial(stored_image, into)))
     missing = carry_out(tasks, into.ledger, watcher, stop)
     if kept := plan.kept:
-        drawn = into.ledger.get_all(GENERATE)
+        drawn = into.ledger.get_some(GENERATE, {*kept, *kept.values()})
         new = {image: {**drawn[of], "cost": 0.0} for image, of in kept.items() if of in drawn}
         into.ledger.put_many(GENERATE, {image: each for image, each in new.items() if image not in drawn})
     return missing
+
+
+def requested(requests: pl.DataFrame, prefix: str = "") -> Items:
+    """A frame of requests as items of a stage; their keys are their ids behind a prefix."""
+    keys = requests["image_id"]
+    return Items(
+        pl.select(pl.lit(prefix) + keys).to_series() if prefix else keys,
+        lambda places: image_requests(requests[places]),
+    )
 
 
 def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -> None:
@@ -53,8 +62,8 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
     Raises PictureUnavailable: Pictures made elsewhere that cannot be read just now.
     Raises ModelUnusable: A server that does not answer, or does not let this key in.
     """
-    asked = plan.requests["image_id"].to_list()
-    answered = len(asked) - len(into.ledger.missing(GENERATE, asked))
+    asked = plan.requests["image_id"].unique()
+    answered = asked.len() - into.ledger.missing_at(GENERATE, asked).len()
     if answered or not missing or any(one.budget for one in missing):
         return
     if all(one.unavailable for one in missing):
@@ -112,7 +121,7 @@ def retry_passing(plan: Plan, into: RunFolder) -> None:
         )
 
     for stage in dict.fromkeys([GENERATE, *(one.stage for one in ordered(plan.annotators))]):
-        payloads = into.ledger.get_all(stage)
-        keys = [key for key, payload in payloads.items() if passing(stage, key, payload)]
-        if keys:
-            into.ledger.forget(stage, keys)
+        for payloads in into.ledger.parts(stage):
+            keys = [key for key, payload in payloads.items() if passing(stage, key, payload)]
+            if keys:
+                into.ledger.forget(stage, keys)

@@ -14,7 +14,7 @@ from stereotrope.audit.said import Said
 from stereotrope.audit.subjects import Look, Subjects, file_of, remember
 from stereotrope.audit.work import Missing, Task, Watcher, carry_out, picture_of, task_of
 from stereotrope.errors import PictureError
-from stereotrope.run import RunFolder
+from stereotrope.run import Items, RunFolder
 from stereotrope.stats.vectors import Vector
 
 _WAITS = "waits for pictures that are still to be drawn"
@@ -115,7 +115,7 @@ def _task(
     return task_of(
         annotator,
         annotator.stage,
-        list(items.items()),
+        Items.of(items.items()),
         make=partial(_Worker, annotator, into, beside),
         commit=partial(_keep, annotator, into),
         on_failure=_unreadable,

@@ -124,6 +124,6 @@ def _shown_by_tables(plan: Plan, folder: Path) -> dict[tuple[str, str], int]:
 def _unrecorded(folder: Path) -> int:
     """Pictures of the folder that the ledger does not speak of."""
     with Ledger(folder / "ledger.db", readonly=True) as ledger:
-        known = {payload.get("path") for payload in ledger.get_all(GENERATE).values()}
+        known = {payload.get("path") for part in ledger.parts(GENERATE) for payload in part.values()}
     files = (folder / "pictures").rglob("*") if (folder / "pictures").is_dir() else ()
     return sum(file.is_file() and file.relative_to(folder).as_posix() not in known for file in files)

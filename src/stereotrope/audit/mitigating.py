@@ -27,7 +27,7 @@ from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
 from stereotrope.errors import BudgetError, IncompleteError, UsageError
 from stereotrope.mitigate import USABLE, Case, Strategy
-from stereotrope.run import Run, RunFolder, is_sealed
+from stereotrope.run import Items, Run, RunFolder, is_sealed
 from stereotrope.run import open as open_run
 
 MITIGATE = "mitigate"
@@ -250,7 +250,7 @@ class Mitigation:
         commit: Callable[..., Any] = partial(_payload, strategy)
         items = {strategy.key_of(case): case for case in cases}
         missing = carry_out(
-            [task_of(strategy, MITIGATE, list(items.items()), commit=commit)], into.ledger, watcher, stop
+            [task_of(strategy, MITIGATE, Items.of(items.items()), commit=commit)], into.ledger, watcher, stop
         )
         self._account.attach(None)
         if missing:

@@ -122,14 +122,10 @@ def _ledger(folder: Path) -> Any:
 
 
 def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
-    drawn = pl.DataFrame(
-        {"image_id": list(ledger.get_all(GENERATE)) if ledger is not None else []},
-        schema={"image_id": pl.String},
-    )
     work = []
     for generator in plan.generators:
         requests = plan.drawn_by(generator.name)
-        left = requests.join(drawn, on="image_id", how="anti")
+        left = requests if ledger is None else requests[ledger.missing_at(GENERATE, requests["image_id"])]
         expected = generator.expect(left)
         work.append(Work(GENERATE, generator.name, requests.height, requests.height - left.height, expected))
     return work
@@ -137,9 +133,8 @@ def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
 
 def _probing(plan: Plan, ledger: Ledger | None) -> Iterator[Work]:
     """What is read inside generators while they draw."""
-    kept = {} if ledger is None else ledger.get_all(PROBE)
     for one, items in probed_items(plan):
-        done = sum(key in kept for key, _ in items)
+        done = 0 if ledger is None else len(items) - ledger.missing_at(PROBE, items.keys).len()
         yield Work(PROBE, one.name, len(items), done, note=one.probe_takes)
 
 

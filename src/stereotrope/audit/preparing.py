@@ -30,7 +30,7 @@ from stereotrope.design.wording import WordsFile
 from stereotrope.errors import BudgetError, IncompleteError, InputError, UsageError
 from stereotrope.inputs.asking import FileMaker
 from stereotrope.inputs.yaml import Source
-from stereotrope.run import Ledger, write_atomic
+from stereotrope.run import Items, Ledger, write_atomic
 from stereotrope.suites import suite_named
 
 _Place = tuple[str, str | int]
@@ -65,7 +65,7 @@ class _Asking:
         task = task_of(
             instrument,
             instrument.stage,
-            list(items.items()),
+            Items.of(items.items()),
             commit=lambda key, item, result: instrument.payload(result),
         )
         missing = carry_out([task], self._ledger, self._watcher, self._stop)

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from stereotrope.audit.drawing import stored_image
+from stereotrope.audit.drawing import requested, stored_image
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import GENERATE, Missing, Watcher, carry_out, task_of
-from stereotrope.generate import Generator, ImageRequest, ImageResult, image_requests
+from stereotrope.generate import Generator, ImageRequest, ImageResult
 from stereotrope.probe import ProbeReading
-from stereotrope.run import Ledger, RunFolder
+from stereotrope.run import Items, Ledger, RunFolder
 
 PROBE = "probe"
 """Name of the stage in the ledger."""
@@ -30,12 +30,12 @@ def probe_images(
     return carry_out(tasks, into.ledger, watcher, stop)
 
 
-def probed_items(plan: Plan) -> Iterator[tuple[Generator, list[tuple[str, ImageRequest]]]]:
+def probed_items(plan: Plan) -> Iterator[tuple[Generator, Items]]:
     """Each generator that is read inside, with the requests of which it is and their keys in the ledger."""
     for generator in plan.generators:
         if (fingerprint := generator.probe_fingerprint) is not None:
-            chosen = image_requests(generator.probed(plan.drawn_by(generator.name)))
-            yield generator, [(f"{fingerprint}-{request.image_id}", request) for request in chosen]
+            chosen = generator.probed(plan.drawn_by(generator.name))
+            yield generator, requested(chosen, f"{fingerprint}-")
 
 
 class _Prober:

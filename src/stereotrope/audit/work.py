@@ -4,13 +4,12 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 from stereotrope.annotate import Picture
 from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureUnavailable
-from stereotrope.run import Job, Ledger, RunFolder, Stage, engine
-from stereotrope.run.engine import Commit, OnFailure, Pair
+from stereotrope.run import Items, Job, Ledger, RunFolder, Stage, engine
+from stereotrope.run.engine import Commit, OnFailure
 
 GENERATE = "generate"
 ANNOTATE = "annotate"
@@ -87,7 +86,7 @@ class Task:
 def task_of(
     who: Any,
     verb: str,
-    items: Sequence[Pair],
+    items: Items,
     *,
     make: Callable[[], Any] | None = None,
     commit: Commit,
@@ -118,21 +117,18 @@ def carry_out(
     """Do what is missing of some stages, side by side; say what could not be done."""
     alone = len(tasks) == 1 and tasks[0].verb == GENERATE
     names = [task.verb if alone else f"{task.verb}:{task.name}" for task in tasks]
-    jobs = []
-    for name, task in zip(names, tasks, strict=True):
-        keys = [key for key, _ in task.job.items]
-        watcher.stage(name, len(keys), len(keys) - len(ledger.missing(task.verb, keys)))
-        jobs.append(replace(task.job, progress=partial(_advance, watcher, name)))
+    jobs = [
+        replace(task.job, progress=_Progress(watcher, name)) for name, task in zip(names, tasks, strict=True)
+    ]
     if not jobs:
         return []
     summaries = engine.run(jobs, ledger=ledger, stop=stop)
     missing = []
     for task, summary in zip(tasks, summaries, strict=True):
-        left = ledger.missing(task.verb, [key for key, _ in task.job.items])
-        if not left:
+        if not summary.left:
             continue
         why = summary.halted or next(iter(summary.failed.values()))
-        plain = Missing(task.verb, task.name, len(left), summary.total, str(why))
+        plain = Missing(task.verb, task.name, summary.left, summary.total, str(why))
         missing.append(
             replace(
                 plain,
@@ -146,5 +142,15 @@ def carry_out(
     return missing
 
 
-def _advance(watcher: Watcher, name: str, done: int, total: int) -> None:
-    watcher.advance(name, done)
+class _Progress:
+    """Tells a watcher how a stage goes on, and first that it begins."""
+
+    def __init__(self, watcher: Watcher, name: str) -> None:
+        self._watcher, self._name = watcher, name
+        self._begun = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._begun:
+            self._watcher.stage(self._name, total, done)
+            self._begun = True
+        self._watcher.advance(self._name, done)

@@ -5,7 +5,7 @@
 
 from stereotrope.run import engine
 from stereotrope.run.disk import file_stem, make_folder, sweep, write_atomic
-from stereotrope.run.engine import Job, Stage, Summary, refuse_stopped
+from stereotrope.run.engine import Items, Job, Stage, Summary, refuse_stopped
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
@@ -14,6 +14,7 @@ from stereotrope.run.store import PictureStore, StoredPicture
 
 __all__ = [
     "FORMAT_VERSION",
+    "Items",
     "Job",
     "Ledger",
     "PictureStore",

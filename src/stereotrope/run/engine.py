@@ -7,16 +7,19 @@ import contextlib
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
+
+import polars as pl
 
 from stereotrope.errors import Interrupted, PluginError, RunError, StereotropeError
 from stereotrope.run.ledger import Ledger
 
 _COMMIT_THREADS = 32
 _LOOK_SECONDS = 0.05
+_MADE_AT_ONCE = 2_000
 _FATAL = (RunError, Interrupted, PluginError)
 """Expected as they are, these speak of no item but of the run itself, or of a package."""
 
@@ -59,11 +62,39 @@ class Stage:
             raise ValueError(f"stage {self.name}: concurrency and batch_size must be at least 1")
 
 
+class Items:
+    """The items of a stage: all their keys, and objects of those alone that are worked at.
+
+    keys: One an item; of equal keys the first counts.
+    make: ``make(places) → items``: those whose keys stand at these places, in their order.
+    """
+
+    def __init__(self, keys: pl.Series, make: Callable[[pl.Series], Iterable[Any]]) -> None:
+        self.keys, self._make = keys, make
+
+    @classmethod
+    def of(cls, pairs: Iterable[Pair]) -> Self:
+        """Items that are there already, each with its key."""
+        listed = list(pairs)
+        keys = pl.Series([key for key, _ in listed], dtype=pl.String)
+        return cls(keys, lambda places: [listed[at][1] for at in places])
+
+    def __len__(self) -> int:
+        return self.keys.n_unique()
+
+    def pairs(self, places: pl.Series) -> Iterator[Pair]:
+        """Yield key and item of these places; some are made at a time."""
+        for at in range(0, places.len(), _MADE_AT_ONCE):
+            part = places.slice(at, _MADE_AT_ONCE)
+            yield from zip(self.keys.gather(part), self._make(part), strict=True)
+
+
 @dataclass
 class Summary:
     """What became of the items of one call.
 
     total, skipped, done: Items asked for; finished before; finished now.
+    recorded: How many failed and were recorded so by ``on_failure``.
     failed: Key → the exception of each item that failed in an expected way. It is tried again next time
         unless ``on_failure`` recorded it.
     halted: The exception after which no further item was begun, None where all were tried.
@@ -72,24 +103,30 @@ class Summary:
     total: int = 0
     skipped: int = 0
     done: int = 0
+    recorded: int = 0
     failed: dict[str, Exception] = field(default_factory=dict)
     halted: Exception | None = None
+
+    @property
+    def left(self) -> int:
+        """Items that the ledger still lacks."""
+        return self.total - self.skipped - self.done - self.recorded
 
 
 @dataclass(frozen=True)
 class Job:
     """A stage with its items.
 
-    items: ``(key, item)`` pairs. Keys the ledger has are skipped; of equal keys the first counts.
+    items: Those whose keys the ledger has are skipped.
     commit: ``commit(key, item, result) → payload``: keeps what is large (a picture) and returns what goes
         into the ledger. Without it the result itself is the payload.
     on_failure: ``on_failure(key, item, error) → payload | None``: a payload records the failure as this
         item's outcome, None leaves the item to be tried again next time.
-    progress: Called with (finished, total) in the thread that runs the job.
+    progress: Called with (finished, total) in the thread that runs the job, first before any item is begun.
     """
 
     stage: Stage
-    items: Sequence[Pair]
+    items: Items
     commit: Commit | None = None
     on_failure: OnFailure | None = None
     progress: Callable[[int, int], None] | None = None
@@ -162,14 +199,11 @@ class _Work:
         self.stage, self.ledger, self.commit, self.on_failure = job.stage, ledger, job.commit, job.on_failure
         self.progress = job.progress
         stage = job.stage
-        by_key: dict[str, Any] = {}
-        for key, item in job.items:
-            by_key.setdefault(key, item)
-        missing = ledger.missing(stage.name, by_key)
-        self.summary = Summary(total=len(by_key), skipped=len(by_key) - len(missing))
-        pairs = ((key, by_key[key]) for key in missing)
+        missing, total = ledger.missing_at(stage.name, job.items.keys), len(job.items)
+        self.summary = Summary(total=total, skipped=total - missing.len())
+        pairs = job.items.pairs(missing)
         self.batches = iter(lambda: tuple(itertools.islice(pairs, stage.batch_size)), ())
-        self.lanes = min(stage.concurrency, -(-len(missing) // stage.batch_size))
+        self.lanes = min(stage.concurrency, -(-missing.len() // stage.batch_size))
         self.stop = stop
         self.halted = threading.Event()
         self.interrupted = False
@@ -291,6 +325,7 @@ class _Work:
             self.ledger.put_many(self.stage.name, payloads)
         with self.guard:
             self.summary.done += len(payloads.keys() - failed.keys())
+            self.summary.recorded += len(payloads.keys() & failed.keys())
             self.summary.failed.update(failed)
             halting = next((e for e in failed.values() if isinstance(e, self.stage.halting)), None)
             if halting is not None and self.summary.halted is None:

@@ -138,18 +138,22 @@ class RunFolder:
 
         Raises RunDamaged: All pictures are gone, with their folder: it may have been moved.
         """
-        paths = {
-            key: payload["path"] for key, payload in self.ledger.get_all(stage).items() if payload.get("path")
-        }
-        if paths and not (self.path / "pictures").is_dir():
+        whole = (self.path / "pictures").is_dir()
+        n_lost = 0
+        gone: dict[str, str] = {}
+        for payloads in self.ledger.parts(stage):
+            paths = {key: payload["path"] for key, payload in payloads.items() if payload.get("path")}
+            n_lost += 0 if whole else len(paths)
+            damaged = self.store.damaged(set(paths.values()) - gone.keys()) if whole else {}
+            self.store.remove_damaged(damaged)
+            gone |= damaged
+            self.ledger.forget(stage, [key for key, path in paths.items() if path in gone])
+        if n_lost:
             raise RunDamaged(
-                f"{self.path / 'pictures'}: the folder with {len(paths):,} pictures of this run is missing; "
+                f"{self.path / 'pictures'}: the folder with {n_lost:,} pictures of this run is missing; "
                 "put it back, and run the same command again. To make all anew, make an empty folder there"
             )
-        damaged = self.store.damaged(paths.values())
-        self.store.remove_damaged(damaged)
-        self.ledger.forget(stage, [key for key, path in paths.items() if path in damaged])
-        self.notes += [f"picture {path} was {reason}; it is made again" for path, reason in damaged.items()]
+        self.notes += [f"picture {path} was {reason}; it is made again" for path, reason in gone.items()]
 
     def write_audit(self, text: str) -> None:
         """Freeze the audit file. A different older one is kept beside it.

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+import polars as pl
+
 from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run.disk import explain_full
 from stereotrope.run.salvage import INSERT, crc_of, mend_or_make
@@ -19,7 +21,12 @@ from stereotrope.run.salvage import INSERT, crc_of, mend_or_make
 _GROUP = 1_000
 _BUSY_SECONDS = 30.0
 _CACHE_KIB = 64 * 1024
+_PART = 20_000
+"""Items that are in memory at once where a stage is read in parts."""
+_AMONG = "items.stage = ? AND items.key = asked.value"
 
+Payloads = dict[str, dict[str, Any]]
+"""Key → payload."""
 _Order = tuple[str, list[tuple[Any, ...]], "Future[None]"]
 
 
@@ -77,13 +84,40 @@ class Ledger:
 
     def missing(self, stage: str, keys: Iterable[str]) -> list[str]:
         """Return the keys not finished yet, each once, in the order given."""
-        found = {key for (key,) in self._read("SELECT key FROM items WHERE stage = ?", (stage,))}
-        return [key for key in dict.fromkeys(keys) if key not in found]
+        named = pl.Series(list(keys), dtype=pl.String)
+        return named.gather(self.missing_at(stage, named)).to_list()
 
-    def get_all(self, stage: str) -> dict[str, dict[str, Any]]:
-        """Return every payload of a stage by key, in the order of the keys."""
-        rows = self._read("SELECT key, payload FROM items WHERE stage = ? ORDER BY key", (stage,))
-        return {key: json.loads(payload) for key, payload in rows}
+    def missing_at(self, stage: str, keys: pl.Series) -> pl.Series:
+        """Return where the keys stand that are not finished yet, each once, in their order."""
+        places = keys.is_first_distinct().arg_true()
+        if not self._read("SELECT 1 FROM items WHERE stage = ? LIMIT 1", (stage,)):
+            return places
+        finished = f"SELECT 1 FROM items WHERE {_AMONG}"
+        asked = f"SELECT asked.key FROM json_each(?) AS asked WHERE NOT EXISTS ({finished})"
+        left = [places.clear()]
+        for at in range(0, places.len(), _PART):
+            part = places.slice(at, _PART)
+            rows = self._read(asked, (json.dumps(keys.gather(part).to_list()), stage))
+            left.append(part.gather([place for (place,) in rows]))
+        return pl.concat(left)
+
+    def get_all(self, stage: str) -> Payloads:
+        """Return every payload of a stage by key, in the order of the keys: of a stage of few items."""
+        return _payloads(self._read("SELECT key, payload FROM items WHERE stage = ? ORDER BY key", (stage,)))
+
+    def get_some(self, stage: str, keys: Iterable[str]) -> Payloads:
+        """Return the payloads of these keys, as far as they are finished."""
+        asked = f"SELECT items.key, items.payload FROM json_each(?) AS asked CROSS JOIN items ON {_AMONG}"
+        return _payloads(self._read(asked, (json.dumps(list(keys)), stage)))
+
+    def parts(self, stage: str) -> Iterator[Payloads]:
+        """Yield every payload of a stage by key, some at a time, in the order in which they were recorded."""
+        which = "stage = ? AND item > ? ORDER BY item LIMIT ?"
+        asked = f"SELECT key, payload, item FROM items NOT INDEXED WHERE {which}"
+        last = -1
+        while rows := self._read(asked, (stage, last, _PART)):
+            last = rows[-1][2]
+            yield _payloads(row[:2] for row in rows)
 
     def totals(self) -> dict[str, int]:
         """Return the number of finished items a stage."""
@@ -200,3 +234,7 @@ class Ledger:
                 f"{self.path}: cannot be read or written ({error}); run the same command again: what is "
                 "sound in it is salvaged"
             ) from error
+
+
+def _payloads(rows: Iterable[tuple[str, str]]) -> Payloads:
+    return {key: json.loads(payload) for key, payload in rows}
