@@ -64,6 +64,10 @@ class FakeRun:
     def picture(self, image_id: str) -> bytes:
         return self.pictures[image_id]
 
+    def stamp(self, image_id: str) -> str | None:
+        data = self.pictures.get(image_id)
+        return None if data is None else hashlib.sha256(data).hexdigest()
+
 
 def draw(product: str, background: str, shape: int) -> bytes:
     """A thing of one colour on a ground of another."""

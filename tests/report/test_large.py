@@ -12,7 +12,8 @@ from tests.report.made_up import FakeRun
 from tests.report.made_up_large import ATTRIBUTES, GROUPS, MODELS, OBJECTS, make_large
 
 from stereotrope import report
-from stereotrope.report.exports import MOST_PIXELS, MOST_TEXT_ROWS
+from stereotrope.report.charts.engine import MOST_PIXELS
+from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
 from stereotrope.report.panels import MOST_PANELS

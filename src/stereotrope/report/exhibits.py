@@ -1,6 +1,7 @@
 """Pictures for the page: small copies within a budget, shared by all conditions, and what is said of them."""
 
 import base64
+import contextlib
 import io
 import threading
 from collections import Counter
@@ -11,12 +12,15 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Self
 
+import PIL
 from PIL import Image
 
 from stereotrope.errors import StereotropeError
 from stereotrope.pictures import decode
+from stereotrope.report.charts.lanes import processors
+from stereotrope.report.kept import FOLDER, Kept
 from stereotrope.report.material import Material, Sheet, image_ids, words
-from stereotrope.run import refuse_stopped
+from stereotrope.run import Run, refuse_stopped
 
 MOST_EXHIBITED = 6
 """Pictures of one condition beside a finding."""
@@ -27,6 +31,9 @@ BUDGET = 25_000_000
 _SIDE = 144
 _LARGE = 256
 _BATCH = 64
+_QUALITY, _METHOD = 78, 4
+_RECIPE = f"webp-{_QUALITY}-{_METHOD}-pillow-{PIL.__version__}"
+"""How a picture is made small; what was made in another way is made anew."""
 
 
 @dataclass
@@ -52,26 +59,23 @@ class Thumbnails:
 
         Larger ones of ``findings`` come before; of the small ones those named in ``first`` do.
         """
-        made, spent = cls(), 0
-
-        def keep(images: list[str], side: int, uris: dict[str, str]) -> None:
-            nonlocal spent
-            for image, uri in _draw(material, images, side):
-                if uri is None:
-                    made.broken.add(image)
-                elif spent + len(uri) <= budget:
-                    uris[image] = uri
-                    spent += len(uri)
-
-        keep(list(dict.fromkeys(findings)), _LARGE, made.large)
         columns = [[i["image_id"] for i in s.images if i["status"] == "ok"] for s in material.sheets]
         in_turns = (image for turn in zip_longest(*columns) for image in turn if image is not None)
-        queue = list(dict.fromkeys([*first, *in_turns]))
-        for start in range(0, len(queue), _BATCH):
-            refuse_stopped(stop, f"report: stopped after {start} of {len(queue)} thumbnails")
-            if spent < budget:
-                keep(queue[start : start + _BATCH], _SIDE, made.uris)
-        made.left_out = len([i for i in queue if i not in made.uris and i not in made.broken])
+        large, small = list(dict.fromkeys(findings)), list(dict.fromkeys([*first, *in_turns]))
+        made, spent, full = cls(), 0, False
+        with SmallCopies(material.run) as copies:
+            for images, side, uris in ((large, _LARGE, made.large), (small, _SIDE, made.uris)):
+                for start in range(0, len(images), _BATCH):
+                    refuse_stopped(stop, f"report: stopped after {start} of {len(images)} thumbnails")
+                    some = images[start : start + _BATCH] if not full else []
+                    for image, uri in copies.of(some, side):
+                        full = full or spent + len(uri or "") > budget
+                        if uri is None:
+                            made.broken.add(image)
+                        elif not full:
+                            uris[image] = uri
+                            spent += len(uri)
+        made.left_out = len([i for i in small if i not in made.uris and i not in made.broken])
         return made
 
     def best(self, image: str) -> str | None:
@@ -79,12 +83,36 @@ class Thumbnails:
         return self.large.get(image) or self.uris.get(image)
 
 
-def _draw(material: Material, images: list[str], side: int) -> Iterator[tuple[str, str | None]]:
-    def one(image: str) -> str | None:
-        return small_copy(partial(material.run.picture, image), side)
+class SmallCopies:
+    """Small copies of a run's pictures, drawn on all processors unless the last report drew them.
 
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        yield from zip(images, pool.map(one, images), strict=True)
+    A picture is as it was while its file has the same size and time; what else is drawn is checked first.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._kept = run, Kept(run.path / FOLDER / "thumbnails")
+        self._ending = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        self._ending.enter_context(self._kept.saved())
+        # Decoding, shrinking and encoding release the interpreter.
+        self._pool = self._ending.enter_context(ThreadPoolExecutor(processors()))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._ending.__exit__(*error)
+
+    def of(self, images: Sequence[str], side: int) -> Iterator[tuple[str, str | None]]:
+        """Each image with its copy as a data URI; None where it is no picture any more."""
+        yield from zip(images, self._pool.map(lambda image: self._one(image, side), images), strict=True)
+
+    def _one(self, image: str, side: int) -> str | None:
+        stamp = self._run.stamp(image)
+        key = f"{stamp}-{side}-{_RECIPE}"
+        uri = self._kept.get(key) if stamp else None
+        if uri is None and (uri := small_copy(partial(self._run.picture, image), side)) and stamp:
+            self._kept.put(key, uri)
+        return uri
 
 
 def small_copy(read: Callable[[], bytes], side: int = _SIDE) -> str | None:
@@ -96,7 +124,7 @@ def small_copy(read: Callable[[], bytes], side: int = _SIDE) -> str | None:
     out = io.BytesIO()
     small = Image.fromarray(pixels)
     small.thumbnail((side, side))
-    small.save(out, "WEBP", quality=78, method=4)
+    small.save(out, "WEBP", quality=_QUALITY, method=_METHOD)
     return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode("ascii")
 
 

@@ -1,11 +1,14 @@
 """The report's tables as CSV, Parquet, LaTeX and Markdown, its figures as SVG and PNG."""
 
+import contextlib
+import hashlib
 import io
 import json
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +16,24 @@ import polars as pl
 
 from stereotrope import escape
 from stereotrope.errors import RunError
-from stereotrope.report.charts.drawing import CONFIG, drawing_engine, side_by_side
+from stereotrope.report.charts.drawing import CONFIG, side_by_side
+from stereotrope.report.charts.engine import Chart, Drawing
+from stereotrope.report.charts.lanes import draw_charts
 from stereotrope.report.datatable import pairs_of
+from stereotrope.report.kept import FOLDER, Kept
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
 
 MOST_TEXT_ROWS = 1000
 """Rows up to which a table is also written as LaTeX and Markdown."""
-MOST_PIXELS = 4_000_000
-"""Pixels of one PNG."""
 
+_DRAWN = (".svg", ".png")
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _PAINTED = re.compile("(?:.*C|c)olor|stroke|fill|background")
 """Keys of a chart that hold a colour."""
 _WITHIN = {"condition", "range", "scale", "value"}
 """Keys through which a channel of colour says which."""
 _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
-_PNG_SCALE = 2.0
-_SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 _TEXT_DIGITS = 4
 _BROKEN = ("sentence", "method", "source", "undefined")
 _PAIRS, _LISTS = ("excluded", "scope"), ("image_ids",)
@@ -39,6 +42,8 @@ _PAIRS, _LISTS = ("excluded", "scope"), ("image_ids",)
 
 class Exports:
     """The files of a report below one folder, each written whole or not at all; ``written`` has their paths.
+
+    A file that holds the same bytes already stays as it is.
 
     folder: Where they go; made if it is not there.
     stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
@@ -53,9 +58,17 @@ class Exports:
     def write(self, name: str, data: bytes) -> None:
         """Write one file."""
         path = self.folder / name
-        write_atomic(path, data)
+        if read_file(path) != data:
+            write_atomic(path, data)
         self.written.append(path)
         refuse_stopped(self.stop, f"report: stopped after {self.folder.name}/{name}")
+
+
+def read_file(path: Path) -> bytes | None:
+    """What a file holds, None where it cannot be read."""
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    return None
 
 
 def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -> None:
@@ -132,14 +145,52 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
     return "\n".join(lines)
 
 
+class Drawn:
+    """The figures that the last report of a run drew: files of its folder, known by what they were drawn of.
+
+    A file that is not as it was written counts as none.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self.folder = run / "report" / "figures"
+        self._kept = Kept(run / FOLDER / "figures")
+
+    def find(self, name: str, chart: Chart) -> Drawing | None:
+        """The drawing of a chart, None where it must be drawn."""
+        kept = (self._kept.get(_key(chart)) or "").split()
+        files = [read_file(self.folder / f"{name}{ending}") for ending in _DRAWN[: len(kept)]]
+        if not files or kept != [hashlib.sha256(data or b"").hexdigest() for data in files]:
+            return None
+        svg, png = [*files, None][:2]
+        return Drawing(svg or b"", png)
+
+    def put(self, chart: Chart, drawing: Drawing) -> None:
+        """Remember what was written of a chart."""
+        digests = [hashlib.sha256(data).hexdigest() for data in drawing if data is not None]
+        self._kept.put(_key(chart), " ".join(digests))
+
+    def saved(self, out: Exports) -> contextlib.AbstractContextManager[None]:
+        """Save at the end of the work what was written, if that was in this folder."""
+        return self._kept.saved() if out.folder == self.folder else contextlib.nullcontext()
+
+
+def _key(chart: Chart) -> str:
+    told = f"vl-convert {version('vl-convert-python')} {chart.png} {chart.text}"
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def write_figures(
-    figures: Sequence[Figure], drawings: Mapping[str, Mapping[str, Any]], out: Exports, *, style: str
+    figures: Sequence[Figure],
+    drawings: Mapping[str, Mapping[str, Any]],
+    out: Exports,
+    *,
+    style: str,
+    drawn: Drawn,
 ) -> None:
     """Write every chart as SVG in the light theme without a browser.
 
-    As PNG too, where one has room in :data:`MOST_PIXELS` and is no detail of another.
+    As PNG too, where one has room and is no detail of another. What ``drawn`` has is not drawn again.
     """
-    engine = drawing_engine()
     # The first value of each variable is of the light theme.
     colours = {f"var({name})": value for name, value in reversed(_COLOUR.findall(style))}
     vector = {f.name for f in figures if f.detail}
@@ -150,21 +201,31 @@ def write_figures(
         for f in figures
         if f.panels
     }
-    for name, spec in {**specs, **drawings}.items():
-        whole = {**spec, "config": {**CONFIG, "background": "var(--paper)"}, "padding": 12}
-        text = json.dumps(_coloured(whole, colours), ensure_ascii=False, sort_keys=True)
-        # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
-        text = _BEYOND.sub("\N{WHITE SQUARE}", text)
-        try:
-            drawn = engine.vegalite_to_svg(text, allowed_base_urls=[])
-        except ValueError as error:
-            raise RunError(
-                f"figure {name}: cannot be drawn ({' '.join(str(error).split())[:200]}); files or memory may "
-                "be short: close other programs, then run the same command again"
-            ) from error
-        out.write(f"{name}.svg", drawn.encode("utf-8"))
-        if name not in vector and (scale := _scale(drawn)):
-            out.write(f"{name}.png", engine.svg_to_png(drawn, scale=scale))
+    charts = {
+        name: Chart(_chart_text(spec, colours), name not in vector)
+        for name, spec in {**specs, **drawings}.items()
+    }
+    there = {name: found for name, chart in charts.items() if (found := drawn.find(name, chart))}
+    missing = [chart for name, chart in charts.items() if name not in there]
+    with contextlib.closing(draw_charts(missing)) as made, drawn.saved(out):
+        for name, chart in charts.items():
+            drawing = there.pop(name, None) or next(made)
+            if isinstance(drawing, ValueError):
+                raise RunError(
+                    f"figure {name}: cannot be drawn ({' '.join(str(drawing).split())[:200]}); files or "
+                    "memory may be short: close other programs, then run the same command again"
+                ) from drawing
+            out.write(f"{name}.svg", drawing.svg)
+            if drawing.png is not None:
+                out.write(f"{name}.png", drawing.png)
+            drawn.put(chart, drawing)
+
+
+def _chart_text(spec: Mapping[str, Any], colours: Mapping[str, str]) -> str:
+    whole = {**spec, "config": {**CONFIG, "background": "var(--paper)"}, "padding": 12}
+    text = json.dumps(_coloured(whole, colours), ensure_ascii=False, sort_keys=True)
+    # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
+    return _BEYOND.sub("\N{WHITE SQUARE}", text)
 
 
 def _coloured(part: Any, colours: Mapping[str, str], painted: bool = False) -> Any:
@@ -179,11 +240,3 @@ def _coloured(part: Any, colours: Mapping[str, str], painted: bool = False) -> A
     if isinstance(part, list | tuple):
         return [_coloured(inner, colours, painted) for inner in part]
     return colours.get(part, part) if painted and isinstance(part, str) else part
-
-
-def _scale(svg: str) -> float | None:
-    """Pixels a unit of a drawing: two where they fit, at least one; None where it is too large for that."""
-    if (size := _SIZE.search(svg)) is None:
-        return _PNG_SCALE
-    fits = (MOST_PIXELS / (float(size[1]) * float(size[2]))) ** 0.5
-    return None if fits < 1 else min(_PNG_SCALE, fits)

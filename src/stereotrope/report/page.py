@@ -1,7 +1,6 @@
 """The page: everything a run holds, put together as one HTML file that needs nothing else."""
 
 import contextlib
-import hashlib
 import json
 import os
 import threading
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope import escape
-from stereotrope.errors import RunError
 from stereotrope.report.arrangement import Chapter, arranged
 from stereotrope.report.charts.drawing import CONFIG, drawing_engine
 from stereotrope.report.contract import Block, Section, sections_in_order, series_in_order
@@ -21,9 +19,9 @@ from stereotrope.report.document import asset, render_document
 from stereotrope.report.exhibits import Exhibits, Thumbnails
 from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import asked, summary, title
+from stereotrope.report.kept import keep, read_kept
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
-from stereotrope.run import write_atomic
 
 _MOST_OPEN_ROWS = 12
 
@@ -134,19 +132,19 @@ def vega_bundle() -> str:
     Making it takes two seconds, so it is kept in ``stereotrope`` below ``XDG_CACHE_HOME`` (``~/.cache``),
     after its own hash. What is torn there is made anew, and where nothing can be written nothing is kept.
     """
-    with contextlib.suppress(OSError, RuntimeError):
-        digest, _, kept = _bundle_file().read_bytes().partition(b"\n")
-        if hashlib.sha256(kept).hexdigest().encode() == digest:
-            return kept.decode()
+    file = _bundle_file()
+    kept = file and read_kept(file)
+    if kept:
+        return kept.decode()
     bundle = str(drawing_engine().javascript_bundle())
-    with contextlib.suppress(OSError, RuntimeError, RunError):
-        (file := _bundle_file()).parent.mkdir(parents=True, exist_ok=True)
-        data = bundle.encode()
-        write_atomic(file, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+    if file:
+        keep(file, bundle.encode())
     return bundle
 
 
-def _bundle_file() -> Path:
+def _bundle_file() -> Path | None:
     given = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
-    return folder / "stereotrope" / f"vega-{version('vl-convert-python')}.js"
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        folder = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+        return folder / "stereotrope" / f"vega-{version('vl-convert-python')}.js"
+    return None

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
+from stereotrope.report.charts.engine import MOST_PIXELS
 from stereotrope.report.contract import sections_in_order
 from stereotrope.report.document import asset
 from stereotrope.report.exhibits import BUDGET
-from stereotrope.report.exports import MOST_PIXELS, MOST_TEXT_ROWS, Exports, write_figures, write_table
+from stereotrope.report.exports import MOST_TEXT_ROWS, Drawn, Exports, write_figures, write_table
 from stereotrope.report.material import Material, Words
 from stereotrope.report.page import build
 from stereotrope.report.series import series_in
@@ -29,7 +30,9 @@ def write(
 ) -> Path:
     """Write the report of a run: the page, its tables and its figures, each file whole or not at all.
 
-    The same run gives the same bytes with the same versions of polars and vl-convert.
+    The same run gives the same bytes with the same versions of polars and vl-convert. Thumbnails and figures
+    whose pictures and data are as they were are taken from the last report (``cache`` in the run's folder,
+    which may be removed at any time); the others are made on all processors.
 
     run: An opened run. Only what it stores is read.
     out: Folder of the report; ``report`` in the run's folder when None, where files of an earlier report that
@@ -55,7 +58,8 @@ def write(
         _write_tables(material, tables)
         _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")
         if figures:
-            write_figures(page.figures, page.drawings, drawings, style=asset("style.css"))
+            drawn = Drawn(run.path)
+            write_figures(page.figures, page.drawings, drawings, style=asset("style.css"), drawn=drawn)
             _readme(drawings, _VECTOR_ONLY, ".png", ".svg")
         if out is None:
             for made in (tables, drawings):

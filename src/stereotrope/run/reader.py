@@ -224,6 +224,11 @@ class Run:
             raise UsageError(f"image {image_id!r} has no picture: {status} ({reason or 'no reason given'})")
         return PictureStore(self.path).get(path)
 
+    def stamp(self, image_id: str) -> str | None:
+        """Return what stays while the file of an image's picture is as it was; None where there is none."""
+        path, *_ = self._images_by_id.get(image_id, (None,))
+        return None if path is None else PictureStore(self.path).stamp(path)
+
     def __repr__(self) -> str:
         counts = self.info.get("counts") or {}
         told = ", ".join(

@@ -78,6 +78,15 @@ class PictureStore:
             )
         return data
 
+    def stamp(self, path: str) -> str | None:
+        """Return what stays while the file of a picture is as it was; None where it is missing."""
+        sha256 = _sha256_of(path)
+        try:
+            told = (self.root / path).stat()
+        except OSError:
+            return None
+        return f"{sha256}-{told.st_size}-{told.st_mtime_ns}" if sha256 else None
+
     def damaged(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the paths whose picture is missing or changed, each with the reason. Reads every file."""
         unique = list(dict.fromkeys(paths))

@@ -1,0 +1,78 @@
+"""Charts drawn side by side on all processors."""
+
+import contextlib
+import os
+import queue
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from stereotrope.report.charts import engine as drawing
+from stereotrope.report.charts.drawing import drawing_engine
+from stereotrope.report.charts.engine import Chart, Drawing
+
+_MOST_LANES = 16
+_A_LANE = 6
+"""Charts for which a process is worth its start, which takes as long as four."""
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def draw_charts(charts: Sequence[Chart], *, most: int | None = None) -> Generator[Drawing | ValueError]:
+    """Draw charts, in their order; for one that cannot be drawn the reason.
+
+    most: Processes at most; as many as there are processors when None. Few charts are drawn in this one.
+    """
+    lanes = min(most or processors(), _MOST_LANES, len(charts) // _A_LANE)
+    engine = drawing_engine()
+    if lanes < 2 or not sys.executable:
+        yield from (_judged(chart, engine) for chart in charts)
+        return
+    with contextlib.ExitStack() as ending:
+        free: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+        for _ in range(lanes):
+            free.put(_started(ending))
+        pool = ThreadPoolExecutor(lanes)
+        ending.callback(pool.shutdown, cancel_futures=True)
+        yield from pool.map(lambda chart: _by_any(chart, free), charts)
+
+
+def _started(ending: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+    """A process that draws, ended with the work."""
+    command = [sys.executable, "-P", str(drawing.__file__)]
+    # In a group of its own Ctrl-C does not reach it: when to end is ours to say.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
+    ending.callback(_end, process)
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def _by_any(chart: Chart, free: "queue.SimpleQueue[subprocess.Popen[bytes]]") -> Drawing | ValueError:
+    process = free.get()
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        return drawing.ask(chart, process.stdin, process.stdout)
+    except (EOFError, OSError) as error:
+        return ValueError(str(error))
+    except ValueError as error:
+        return error
+    finally:
+        free.put(process)
+
+
+def _judged(chart: Chart, engine: Any) -> Drawing | ValueError:
+    try:
+        return drawing.draw(chart, engine)
+    except ValueError as error:
+        return error

@@ -1,0 +1,69 @@
+"""What an earlier report made and a later one need not make again; it may be deleted at any time.
+
+Nothing here is needed: what is torn or cannot be read is not there, and where nothing can be written nothing
+is kept.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from stereotrope.errors import RunError
+from stereotrope.run import write_atomic
+
+FOLDER = "cache"
+"""Folder of a run that holds it."""
+
+
+def read_kept(file: Path) -> bytes | None:
+    """What :func:`keep` wrote, to the last byte; None for anything else."""
+    with contextlib.suppress(OSError, RuntimeError):
+        digest, _, data = file.read_bytes().partition(b"\n")
+        if hashlib.sha256(data).hexdigest().encode() == digest:
+            return data
+    return None
+
+
+def keep(file: Path, data: bytes) -> None:
+    """Write a file behind its own hash, if it can be written."""
+    with contextlib.suppress(OSError, RuntimeError, RunError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(file, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+
+
+class Kept:
+    """Texts by key in one file: those of the last report until :meth:`save`, then those that this one used.
+
+    Keys have no space and texts no line break.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        lines = (read_kept(file) or b"").decode().splitlines()
+        self._before = dict(line.split(" ", 1) for line in lines)
+        self._used: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        """Return the text of a key, None where there is none."""
+        text = self._used.get(key, self._before.get(key))
+        if text is not None:
+            self._used[key] = text
+        return text
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text."""
+        self._used[key] = text
+
+    @contextlib.contextmanager
+    def saved(self) -> Iterator[None]:
+        """Save what was used when the work ends; of work that was stopped, also what was not come to."""
+        try:
+            yield
+        except BaseException:
+            self._used = self._before | self._used
+            raise
+        finally:
+            if self._used != self._before:
+                lines = [f"{key} {text}" for key, text in sorted(self._used.items())]
+                keep(self._file, "\n".join(lines).encode())
