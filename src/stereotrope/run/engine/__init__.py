@@ -1,0 +1,6 @@
+"""Carrying out stages: many items, a few at a time, each committed the moment it lands."""
+
+from stereotrope.run.engine.stage import Commit, Items, Job, OnFailure, Pair, Stage, Summary
+from stereotrope.run.engine.work import Crew, refuse_stopped, run
+
+__all__ = ["Commit", "Crew", "Items", "Job", "OnFailure", "Pair", "Stage", "Summary", "refuse_stopped", "run"]
