@@ -100,7 +100,7 @@ def test_no_more_is_in_flight_than_asked_for(ledger: Ledger, kind: Any) -> None:
 def test_items_that_are_missing_alone_are_made_and_only_when_their_turn_comes(
     ledger: Ledger, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stereotrope.run.engine._MADE_AT_ONCE", 4)
+    monkeypatch.setattr("stereotrope.run.engine.stage._MADE_AT_ONCE", 4)
     ledger.put_many("s", {f"k{i:03}": {} for i in range(0, 30, 3)})
     made: list[int] = []
 
