@@ -7,17 +7,15 @@ table says; agreement is checked on the slice.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from tests.report.made_up_large import make_large
 
 from bench.captions import SECONDS, TIMES, all_measures, timed
 from bench.reference import Rows, mean_js, permutation_null, row_bootstrap
-from stereotrope import report
+from bench.reports import by_name
+from bench.rows import table
 from stereotrope.measure import bds
 from stereotrope.stats import expected_js, pairwise_js, permutation_p, resampled_counts, shuffled_js
 
@@ -121,15 +119,6 @@ def bootstrap_of_counts(codes: Codes, rng: np.random.Generator) -> tuple[float, 
     return ours, reference * len(conditions) * (RESAMPLES / SLICE_RESAMPLES), disagreements
 
 
-def report_of_paper_size() -> tuple[float, float]:
-    """CPU seconds of the report of 400 conditions, and of its page and tables alone."""
-    with TemporaryDirectory() as folder:
-        run = make_large(Path(folder), n=IMAGES)
-        _, whole = timed(lambda: report.write(run))
-        _, page = timed(lambda: report.write(run, figures=False))
-    return whole, page
-
-
 def main() -> int:
     rng = np.random.default_rng(0)
     codes, frame = synthetic(rng)
@@ -150,9 +139,7 @@ def main() -> int:
         print(f"{name:58}{ours:8.2f}{reference:11.0f}*{reference / ours:8.0f}×")
     _, whole = timed(lambda: bds(frame))
     print(f"{'bds(labels): tests, floors, intervals, q-values':58}{whole:8.2f}{'–':>12}{'–':>9}")
-    written, page = report_of_paper_size()
-    print(f"{'report of as many images: page, tables, figures':58}{written:8.2f}{'–':>12}{'–':>9}")
-    print(f"{'the same without drawing figures as SVG and PNG':58}{page:8.2f}{'–':>12}{'–':>9}")
+    print("\n".join(table(by_name())))
     print(
         f"* extrapolated: {SLICE_TESTS} tests × {SLICE_SHUFFLES} shuffles, and 1 condition × "
         f"{SLICE_RESAMPLES} samples, and 20 samples of all captions, were run and multiplied up"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,9 +64,12 @@ class FakeRun:
     def picture(self, image_id: str) -> bytes:
         return self.pictures[image_id]
 
-    def stamp(self, image_id: str) -> str | None:
-        data = self.pictures.get(image_id)
-        return None if data is None else hashlib.sha256(data).hexdigest()
+    def stamps(self, images: Sequence[str]) -> dict[str, str]:
+        return {i: hashlib.sha256(self.pictures[i]).hexdigest() for i in images if i in self.pictures}
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        frame: pl.DataFrame = getattr(self, name)
+        return frame.lazy()
 
 
 def draw(product: str, background: str, shape: int) -> bytes:

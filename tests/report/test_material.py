@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
 from stereotrope.report import headline
-from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.exhibits import Exhibits, Thumbnails
 from stereotrope.report.material import Material, level_words
 
 
@@ -57,7 +56,7 @@ def test_what_is_said_of_a_pictures_quality_is_no_label_of_looks(objects_run: An
     quality = objects_run.labels.head(3).with_columns(attribute=pl.lit("blank"), value=pl.lit("yes"))
     material = Material(replace(objects_run, labels=pl.concat([objects_run.labels, quality])))
     assert "blank" not in material.shown_labels["attribute"]
-    assert material.shown_labels.height == objects_run.labels.height
+    assert material.shown_labels["n_subjects"].sum() == objects_run.labels.height
 
 
 def test_no_blank_picture_stands_for_the_baseline_beside_a_finding(objects_run: Any) -> None:
@@ -66,10 +65,10 @@ def test_no_blank_picture_stands_for_the_baseline_beside_a_finding(objects_run: 
     base = material.baseline_of(women)
     assert base is not None
     image = base.images[0]["image_id"]
-    thumbs = SimpleNamespace(best=lambda picture: picture)
+    thumbs = Thumbnails({picture: picture for picture in objects_run.images["image_id"]})
 
     def beside(material: Material) -> list[str]:
-        shown = Exhibits(material, cast("Any", thumbs)).groups([women.images[0]["image_id"]], most=100)
+        shown = Exhibits(material, thumbs).groups([women.images[0]["image_id"]], most=100)
         return [one["uri"] for one in shown[1]["images"]]
 
     said = objects_run.labels.filter(subject_id=image).head(1)

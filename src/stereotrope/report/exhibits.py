@@ -4,22 +4,23 @@ import base64
 import contextlib
 import io
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import zip_longest
 from typing import Any, Self
 
 import PIL
+import polars as pl
 from PIL import Image
 
 from stereotrope.errors import StereotropeError
 from stereotrope.pictures import decode
 from stereotrope.report.charts.lanes import processors
 from stereotrope.report.kept import FOLDER, Kept
-from stereotrope.report.material import Material, Sheet, image_ids, words
+from stereotrope.report.material import Material, image_ids, words
+from stereotrope.report.sheets import Sheet
 from stereotrope.run import Run, refuse_stopped
 
 MOST_EXHIBITED = 6
@@ -59,7 +60,7 @@ class Thumbnails:
 
         Larger ones of ``findings`` come before; of the small ones those named in ``first`` do.
         """
-        columns = [[i["image_id"] for i in s.images if i["status"] == "ok"] for s in material.sheets]
+        columns = [sheet.usable for sheet in material.sheets]
         in_turns = (image for turn in zip_longest(*columns) for image in turn if image is not None)
         large, small = list(dict.fromkeys(findings)), list(dict.fromkeys([*first, *in_turns]))
         made, spent, full = cls(), 0, False
@@ -75,7 +76,8 @@ class Thumbnails:
                         elif not full:
                             uris[image] = uri
                             spent += len(uri)
-        made.left_out = len([i for i in small if i not in made.uris and i not in made.broken])
+        n_usable = sum(sheet.n_usable for sheet in material.sheets)
+        made.left_out = n_usable - len([i for i in small if i in made.uris or i in made.broken])
         return made
 
     def best(self, image: str) -> str | None:
@@ -104,10 +106,14 @@ class SmallCopies:
 
     def of(self, images: Sequence[str], side: int) -> Iterator[tuple[str, str | None]]:
         """Each image with its copy as a data URI; None where it is no picture any more."""
-        yield from zip(images, self._pool.map(lambda image: self._one(image, side), images), strict=True)
+        stamps = self._run.stamps(images)
 
-    def _one(self, image: str, side: int) -> str | None:
-        stamp = self._run.stamp(image)
+        def one(image: str) -> str | None:
+            return self._one(image, side, stamps.get(image))
+
+        yield from zip(images, self._pool.map(one, images), strict=True)
+
+    def _one(self, image: str, side: int, stamp: str | None) -> str | None:
         key = f"{stamp}-{side}-{_RECIPE}"
         uri = self._kept.get(key) if stamp else None
         if uri is None and (uri := small_copy(partial(self._run.picture, image), side)) and stamp:
@@ -135,15 +141,24 @@ class Exhibits:
         self.material = material
         self.thumbs = thumbs
 
+    @cached_property
+    def _labels(self) -> dict[str, list[tuple[str, str]]]:
+        return self.material.labels_of([*{**self.thumbs.large, **self.thumbs.uris}])
+
+    @cached_property
+    def _sheets(self) -> dict[str, Sheet]:
+        shown = self.material.sheet_of.by_sheet([*{**self.thumbs.large, **self.thumbs.uris}])
+        return {image: sheet for sheet, images in shown for image in images}
+
     def alt(self, image: str, *, captioned: bool = False) -> str:
-        """What a picture was asked for and what annotators saw in it.
+        """What a picture that is shown was asked for and what annotators saw in it.
 
         captioned: What it was asked for stands above it, and of very many pictures is not said again.
         """
-        sheet = self.material.sheet_of[image]
-        short = captioned and len(self.material.image_rows) > _MANY_PICTURES
+        sheet = self._sheets.get(image) or self.material.sheet_of[image]
+        short = captioned and self.material.n_images > _MANY_PICTURES
         most = _FEW_LABELS if short else _MOST_LABELS
-        labels = self.material.image_labels.get(image, [])
+        labels = self._labels.get(image, [])
         seen = "; ".join(f"{words(a)}: {words(v)}" for a, v in labels[:most])
         if short and labels:
             return f"{seen} … ({len(labels)} labels)" if len(labels) > most else seen
@@ -152,16 +167,12 @@ class Exhibits:
 
     def groups(self, images: Sequence[str], *, most: int = MOST_EXHIBITED) -> list[dict[str, Any]]:
         """Images of a finding by condition; beside a single one, those of its baseline that count."""
-        by_sheet: dict[str, tuple[Sheet, list[str]]] = {}
-        for image in images:
-            sheet = self.material.sheet_of.get(image)
-            if sheet is not None:
-                by_sheet.setdefault(sheet.anchor, (sheet, []))[1].append(image)
+        by_sheet = {sheet.anchor: (sheet, of) for sheet, of in self.material.sheet_of.by_sheet(images)}
         if len(by_sheet) == 1:
             base = self.material.baseline_of(next(iter(by_sheet.values()))[0])
             if base is not None:
-                usable = (i["image_id"] for i in base.images if i["status"] == "ok")
-                by_sheet[base.anchor] = (base, [i for i in usable if i not in self.material.blank])
+                usable = [i for i in base.usable if i not in self.material.blank]
+                by_sheet[base.anchor] = (base, usable)
         several = len(self.material.generators) > 1
         out = []
         for sheet, members in by_sheet.values():
@@ -178,12 +189,7 @@ def exhibited(material: Material, rows: Iterable[Mapping[str, Any]]) -> list[str
     """The pictures that findings show: of each the first of every condition."""
     wanted: list[str] = []
     for row in rows:
-        by_sheet = Counter[str]()
-        for image in image_ids(row):
-            sheet = material.sheet_of.get(image)
-            if sheet is None or material.image_rows[image]["status"] != "ok":
-                continue
-            by_sheet[sheet.anchor] += 1
-            if by_sheet[sheet.anchor] <= MOST_EXHIBITED:
-                wanted.append(image)
+        usable = material.sheet_of.of(image_ids(row)).filter("usable")
+        first = usable.filter(pl.int_range(pl.len()).over("sheet") < MOST_EXHIBITED)
+        wanted += first["image_id"].to_list()
     return wanted

@@ -223,10 +223,11 @@ def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFra
     Beside them as they are headed, null where nobody knows, as of pictures that are not at hand.
     """
     by = ["generator", *([material.row_factor] if material.row_factor else [])]
-    ok, usable = pl.col("status") == "ok", material.images.filter(status="ok")
-    picture = pl.coalesce("sha256", "image_id")
+    seen = material.images.filter(pl.col("status") == "ok")
+    usable = seen.select(*by, picture=pl.coalesce("sha256", "image_id"))
     images = _summed(material.pictures, by, "len", {s: s for s in ("ok", "refused", "excluded", ABSENT)})
-    distinct = material.images.group_by(by).agg(distinct=picture.filter(ok).n_unique())
+    distinct = usable.group_by(by).agg(distinct=pl.col("picture").n_unique()).collect()
+    n_distinct, n_usable = usable.select(pl.col("picture").n_unique(), n=pl.len()).collect().row(0)
     images = images.join(distinct, on=by, how="left", nulls_equal=True)
     labels = _summed(material.every_label, by, "labels", {s: f"l_{s}" for s in _LABEL_STATES})
     joined = images.join(labels, on=by, how="full", coalesce=True, nulls_equal=True).with_columns(
@@ -236,7 +237,7 @@ def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFra
     told = {
         "len": "asked for",
         "ok": "usable",
-        **({"distinct": "of them distinct"} if usable.select(picture).n_unique() < usable.height else {}),
+        **({"distinct": "of them distinct"} if n_distinct < n_usable else {}),
         "refused": "refused",
         "excluded": "excluded",
         **({ABSENT: "not at hand"} if any(r[ABSENT] for r in records) else {}),
@@ -297,14 +298,18 @@ def _missing_items(material: Material) -> list[str]:
 
 def _uncaptioned(material: Material) -> list[str]:
     """How many pictures a captioner has no caption of; where it has them all, nothing."""
-    usable = material.images.filter(pl.col("status").is_in(LABELLED))["image_id"]
+    usable = sum(sheet.n_labelled for sheet in material.sheets)
+    labelled = material.images.filter(pl.col("status").is_in(LABELLED)).select(subject_id="image_id")
     captions = material.labels.filter(pl.col("attribute") == CAPTION)
+    of_usable = captions.drop_nulls("value").join(labelled, on="subject_id", how="semi")
+    given = of_usable.group_by("annotator").agg(n=pl.col("subject_id").n_unique())
+    names = captions.select(pl.col("annotator").unique().sort())
+    each = names.join(given, on="annotator", how="left", maintain_order="left")
     told = []
-    for (captioner,), said in captions.sort("annotator").group_by("annotator", maintain_order=True):
-        given = said.drop_nulls("value")["subject_id"]
-        if lacking := usable.filter(~usable.is_in(given.implode())).len():
-            has, many = ("has", "picture") if usable.len() == 1 else ("have", "pictures")
-            of = f"{thousands(lacking)} of {thousands(usable.len())} {many}"
+    for captioner, n in each.collect().iter_rows():
+        if lacking := usable - (n or 0):
+            has, many = ("has", "picture") if usable == 1 else ("have", "pictures")
+            of = f"{thousands(lacking)} of {thousands(usable)} {many}"
             told.append(f"{captioner}: {of} {has} no caption, and no score of captions counts them.")
     return told
 
@@ -368,5 +373,7 @@ def _of_quality(material: Material) -> list[str]:
 
 def _images_with(material: Material, attribute: str) -> int:
     """How many pictures have what an attribute of their quality speaks of."""
-    rows = material.labels.filter(pl.col("value") != "no", attribute=attribute, status="ok")
-    return rows["subject_id"].n_unique()
+    rows = material.labels.filter(
+        pl.col("value") != "no", pl.col("attribute") == attribute, pl.col("status") == "ok"
+    )
+    return int(rows.select(pl.col("subject_id").n_unique()).collect().item())

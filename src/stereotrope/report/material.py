@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +11,12 @@ import polars as pl
 from stereotrope.report.numbers import count
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
+from stereotrope.report.sheets import MOST_LISTED, Places, Sheet, cells_of, most_of_each
 from stereotrope.run import Run
 from stereotrope.tables import (
     ESTIMATE_COLUMNS,
     MADE,
+    N_SUBJECTS,
     PROMPTS,
     QUALITY_ATTRIBUTES,
     levels_of_subjects,
@@ -25,22 +27,15 @@ QUALITY = QUALITY_ATTRIBUTES
 """Attributes that say whether a picture can be used, not what it shows."""
 
 _LEXICON = "LexiconAnnotator"
+_HIGHLIGHTS = 3
+"""Images by which findings show one condition beside its strips."""
+_PLACE = "__place"
+_LABEL = ["generator", "prompt_id", "attribute", "annotator", "status"]
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
 
 
 Words = Callable[[], Mapping[str, Any]]
 """Makes the words of measures, for a run that stores none."""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One condition of one generator with its images in order."""
-
-    anchor: str
-    generator: str
-    scope: Mapping[str, str]
-    title: str
-    images: Sequence[Mapping[str, Any]] = field(repr=False)
 
 
 def words(name: str) -> str:
@@ -109,7 +104,6 @@ class Material:
         self.findings = _told_once(run.findings)
         self.tested = next(iter(self.findings.filter(list="summary")["sentence"]), None)
         self.factors = [c for c in self.prompts.columns if c not in _FIXED_PROMPTS]
-        self.images = run.images.join(self.prompts, on="prompt_id", how="left", maintain_order="left")
         self.shown = _irredundant(self.prompts.select(self.factors))
         used = self.estimates["contrast"].drop_nulls().value_counts(sort=True, name="n")["contrast"]
         self.row_factor = next((name for name in [*used, *self.shown[-1:]] if name in self.shown), None)
@@ -158,60 +152,90 @@ class Material:
         """Whether the run counts label files, so that it has no row an image or label."""
         return not self.run.counts.is_empty()
 
+    @property
+    def images(self) -> pl.LazyFrame:
+        """Every image with the levels of its prompt; read in parts, and only what is asked for."""
+        return self._with_levels(self.run.scan("images"))
+
+    @cached_property
+    def n_images(self) -> int:
+        """How many images have a row."""
+        return sum(sheet.n for sheet in self.sheets)
+
     @cached_property
     def pictures(self) -> pl.DataFrame:
-        """All that were asked for, with the factors; each once, or ``n_subjects`` times."""
-        if not self.counted:
-            return self.images
-        own = self.run.counts.filter(pl.col("annotator").is_null())
-        return self._with_levels(own.drop("status").rename({"image_status": "status"}))
+        """All that were asked for, with the factors: how many (``n_subjects``) ended alike."""
+        if self.counted:
+            own = self.run.counts.filter(pl.col("annotator").is_null())
+            return self._with_levels(own.drop("status").rename({"image_status": "status"}).lazy()).collect()
+        by = ["generator", "prompt_id", "status", "reason"]
+        return self._with_levels(_alike(self._numbered("images"), by)).collect()
 
     @cached_property
     def outcomes_known(self) -> bool:
         """Whether it is known of pictures that are not at hand that their requests were not refused."""
         return bool((self.pictures["reason"] == MADE).any())
 
-    def _with_levels(self, rows: pl.DataFrame) -> pl.DataFrame:
-        levels = self.prompts.select("prompt_id", *self.factors)
+    def _with_levels(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        levels = self.prompts.lazy().select("prompt_id", *self.factors)
         return rows.join(levels, on="prompt_id", how="left", maintain_order="left")
 
+    @property
+    def labels(self) -> pl.LazyFrame:
+        """Labels of whole images with generator and prompt, in any order; read in parts, as images are."""
+        images = self.run.scan("images").select("generator", "prompt_id", subject_id="image_id")
+        of_images = self._numbered("labels").filter(pl.col("subject_kind") == "image")
+        return of_images.join(images, on="subject_id")
+
+    def _numbered(self, name: str) -> pl.LazyFrame:
+        """The rows of a table with their places in it: parts are read in any order."""
+        return self.run.scan(name).with_row_index(_PLACE)
+
     @cached_property
-    def labels(self) -> pl.DataFrame:
-        """Labels of whole images with generator and factors."""
-        images = self.images.select("generator", *self.factors, subject_id="image_id")
-        of_images = self.run.labels.filter(subject_kind="image")
-        return of_images.join(images, on="subject_id", maintain_order="left")
+    def label_counts(self) -> pl.DataFrame:
+        """How many labels of whole images are alike, with the factors, in the order of the run."""
+        by = [*_LABEL, "value"]
+        return self._with_levels(_alike(self.labels, by)).collect()
 
     @cached_property
     def every_label(self) -> pl.DataFrame:
-        """Those of whole images, and those of regions and sets with what all their images are of.
-
-        In a run that counts them rows stand for ``n_subjects``.
-        """
+        """Labels of whole images, and of regions and sets with what all their images are of: how many
+        (``n_subjects``) there are of each outcome."""
         if self.counted:
-            return self._with_levels(self.run.counts.drop_nulls(["annotator", "status"]))
-        of = levels_of_subjects(self.run.subjects, self.images, ["generator", *self.factors])
-        parts = self.run.labels.join(of, on="subject_id", maintain_order="left")
-        return pl.concat([self.labels, parts.select(self.labels.columns)])
+            told = self.run.counts.drop_nulls(["annotator", "status"])
+            return self._with_levels(told.lazy()).collect()
+        by = [*_LABEL, "derived_from"]
+        whole = self._with_levels(_alike(self.labels, by)).collect()
+        subjects, levels = self.run.subjects, ["generator", *self.factors]
+        if subjects.is_empty():
+            return whole
+        theirs = self.images.select("image_id", *levels).filter(
+            pl.col("image_id").is_in(subjects["image_id"].unique().implode())
+        )
+        of = levels_of_subjects(subjects, theirs.collect(), levels).lazy()
+        rows = self._numbered("labels").join(of, on="subject_id")
+        parts = _alike(rows, [*levels, *_LABEL[2:], "derived_from"]).collect()
+        return pl.concat([whole, parts], how="diagonal")
 
     @cached_property
     def shown_labels(self) -> pl.DataFrame:
-        """Labels of what pictures show."""
-        return self.labels.filter(~pl.col("attribute").is_in(QUALITY))
+        """How many labels of what pictures show are alike."""
+        return self.label_counts.filter(~pl.col("attribute").is_in(QUALITY))
 
-    @cached_property
-    def image_labels(self) -> dict[str, list[tuple[str, str]]]:
+    def labels_of(self, images: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         """``image_id`` → (attribute, value) of its first usable label of each attribute."""
+        named = pl.Series(images, dtype=pl.String).implode()
+        of_these = pl.col("subject_id").is_in(named) & ~pl.col("attribute").is_in(QUALITY)
+        said = self.run.scan("labels").filter(of_these, pl.col("status") == "ok")
         found: dict[str, dict[str, str]] = {}
-        said = self.run.labels.filter(~pl.col("attribute").is_in(QUALITY), status="ok").drop_nulls("value")
-        for image, attribute, value in said.select("subject_id", "attribute", "value").iter_rows():
+        told = said.select("subject_id", "attribute", "value").drop_nulls("value").collect()
+        for image, attribute, value in told.iter_rows():
             found.setdefault(image, {}).setdefault(attribute, value)
         return {image: list(pairs.items()) for image, pairs in found.items()}
 
-    @cached_property
-    def image_rows(self) -> dict[str, dict[str, Any]]:
-        """``image_id`` → its row of the joined table."""
-        return {row["image_id"]: row for row in self.images.iter_rows(named=True)}
+    def image_row(self, image: str) -> dict[str, Any]:
+        """The row of an image."""
+        return self.run.scan("images").filter(pl.col("image_id") == image).collect().row(0, named=True)
 
     @cached_property
     def level_order(self) -> dict[str, list[str]]:
@@ -227,17 +251,54 @@ class Material:
     @cached_property
     def sheets(self) -> list[Sheet]:
         """Every condition of every generator, ordered by generator and by the design's levels."""
-        sheets = []
-        for i, part in enumerate(self.parts(self.images, ["generator", *self.shown]).values(), start=1):
-            rows = part.to_dicts()
-            scope = {f: rows[0][f] for f in self.factors if rows[0][f] is not None}
-            sheets.append(Sheet(f"sheet-{i}", rows[0]["generator"], scope, self.title(scope), rows))
-        return sheets
+        return self._sheets[0]
 
     @cached_property
-    def sheet_of(self) -> dict[str, Sheet]:
+    def listed(self) -> pl.Series:
+        """The first usable images of each condition."""
+        return pl.Series([image for sheet in self.sheets for image in sheet.usable], dtype=pl.String)
+
+    @cached_property
+    def sheet_of(self) -> Places:
         """``image_id`` → the sheet it lies on."""
-        return {row["image_id"]: sheet for sheet in self.sheets for row in sheet.images}
+        return self._sheets[1]
+
+    @cached_property
+    def _sheets(self) -> tuple[list[Sheet], Places]:
+        cells = cells_of(self.run.scan("images"))
+        known = self.prompts.select("prompt_id", "text", *self.factors)
+        cells = cells.join(known, on="prompt_id", how="left", maintain_order="left")
+        bare, of_cell = [], []
+        for at, part in enumerate(self.parts(cells, ["generator", *self.shown]).values()):
+            first = part.row(0, named=True)
+            scope = {f: first[f] for f in self.factors if first[f] is not None}
+            counts = part.select(pl.col("n", "n_usable", "n_absent", "n_labelled").sum())
+            bare.append(
+                Sheet(
+                    f"sheet-{at + 1}",
+                    first["generator"],
+                    scope,
+                    self.title(scope),
+                    **counts.row(0, named=True),
+                    texts=part["text"].drop_nulls().unique(maintain_order=True).to_list(),
+                )
+            )
+            of_cell.append(part.select("generator", "prompt_id", sheet=pl.lit(at, pl.UInt32)))
+        no_cell = cells.select("generator", "prompt_id", sheet=pl.lit(0, pl.UInt32)).clear()
+        places = Places(self.run.scan("images"), pl.concat([no_cell, *of_cell]), sheets := [])
+        rows = self._first_rows(places, most_of_each([sheet.n_usable for sheet in bare], MOST_LISTED))
+        sheets += [replace(sheet, images=rows.get(at, [])) for at, sheet in enumerate(bare)]
+        return sheets, places
+
+    def _first_rows(self, places: Places, most: int) -> dict[int, list[dict[str, Any]]]:
+        """The first images of each sheet: their rows by its number."""
+        first = places.frame.lazy().filter(pl.col("rank") < most).select("image_id", "sheet", "turn")
+        columns = ("image_id", "prompt_id", "generator", "seed", "status", "reason")
+        told = self.run.scan("images").select(columns).join(first, on="image_id")
+        by_sheet: dict[int, list[dict[str, Any]]] = {}
+        for row in told.sort("sheet", "turn").collect(engine="streaming").iter_rows(named=True):
+            by_sheet.setdefault(row["sheet"], []).append(row)
+        return by_sheet
 
     def position(self, factor: str, level: str | None) -> tuple[int, str]:
         """Sort key of a level: the design's order, then the alphabet."""
@@ -299,20 +360,31 @@ class Material:
 
     @cached_property
     def blank(self) -> frozenset[str]:
-        """Images that are blank, which no score counts."""
-        return frozenset(
-            self.labels.filter(pl.col("value") != "no", attribute="blank", status="ok")["subject_id"]
+        """Images that are blank, which no score counts, among the first of each condition."""
+        said = self.run.scan("labels").filter(
+            (pl.col("attribute") == "blank") & (pl.col("status") == "ok") & (pl.col("value") != "no"),
+            (pl.col("subject_kind") == "image") & pl.col("subject_id").is_in(self.listed.implode()),
         )
+        return frozenset(said.select("subject_id").collect()["subject_id"])
 
     @cached_property
     def highlighted(self) -> dict[str, list[str]]:
-        """Anchor of a sheet → images by which findings show it, strongest finding first."""
-        found: dict[str, list[str]] = {}
-        shown = (image for row in self.findings.iter_rows(named=True) for image in image_ids(row))
-        for image in dict.fromkeys(shown):
-            if image in self.sheet_of and self.image_rows[image]["status"] == "ok":
-                found.setdefault(self.sheet_of[image].anchor, []).append(image)
-        return found
+        """Anchor of a sheet → the first images by which findings show it, strongest finding first."""
+        named = self.findings.select(pl.col("image_ids").str.json_decode(pl.List(pl.String)).explode())
+        shown = self.sheet_of.of(named["image_ids"].drop_nulls().unique(maintain_order=True))
+        first = (
+            shown.filter("usable")
+            .group_by("sheet", maintain_order=True)
+            .agg(pl.col("image_id").head(_HIGHLIGHTS))
+        )
+        return {self.sheets[sheet].anchor: images for sheet, images in first.iter_rows()}
+
+
+def _alike(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """How many rows have the same of some columns, in the order of the first of each."""
+    number = pl.len().cast(pl.Int64).alias(N_SUBJECTS)
+    counted = rows.group_by(by).agg(pl.col(_PLACE).min(), number)
+    return counted.collect(engine="streaming").sort(_PLACE).drop(_PLACE).lazy()
 
 
 def image_ids(finding: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from stereotrope.report.material import Material, Words
 from stereotrope.report.page import build
 from stereotrope.report.series import series_in
 from stereotrope.run import Run, changes_told, make_folder, sweep
+from stereotrope.tables import N_SUBJECTS
 
 _ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", ".png"}}
 
@@ -88,7 +89,8 @@ def _write_tables(material: Material, out: Exports) -> None:
     by = ["generator", *material.factors, "attribute", "annotator", "status", "value"]
     if material.counted:  # the table `counts` of the run says it
         return
-    counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
+    alike = material.label_counts.group_by(by, maintain_order=True)
+    counts = alike.agg(pl.col(N_SUBJECTS).sum().cast(pl.UInt32).alias("labels"))
     write_table(counts, out, "labels", caption="Labels by condition, counted")
 
 

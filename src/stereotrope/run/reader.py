@@ -1,5 +1,6 @@
 """A run, opened to be read: any number of readers, at any time, beside a writer."""
 
+import contextlib
 import functools
 import io
 from collections.abc import Mapping, Sequence
@@ -154,6 +155,15 @@ class Run:
                 ]
         return pl.DataFrame(rows, schema=_LOOKS, orient="row")
 
+    def scan(self, name: str) -> pl.LazyFrame:
+        """Return ``images`` or ``labels`` to be read in parts: only rows and columns that are asked for."""
+        file, known = self.path / f"{name}.parquet", polars_types(RUN_TABLES[name])
+        with contextlib.suppress(pl.exceptions.PolarsError, OSError):
+            stored = pl.read_parquet_schema(file)
+            if name not in self.__dict__ and known.items() <= dict(stored).items():
+                return pl.scan_parquet(file, glob=False)
+        return pl.LazyFrame(getattr(self, name))
+
     @functools.cached_property
     def embeddings(self) -> pl.DataFrame:
         """One row a vector of a picture or a prompt's text, by encoder; empty where there are none."""
@@ -216,18 +226,20 @@ class Run:
         Raises UsageError: There is no such image, or it has no picture (refused, excluded or absent).
         Raises RunDamaged: The picture is missing or was changed.
         """
-        row = self._images_by_id.get(image_id)
-        if row is None:
+        found = self._stored.filter(pl.col("image_id") == image_id)
+        if found.is_empty():
             raise UsageError(f"{self.path}: has no image {image_id!r}; image ids are in `run.images`")
-        path, status, reason = row
+        _, path, status, reason = found.row(0)
         if path is None:
             raise UsageError(f"image {image_id!r} has no picture: {status} ({reason or 'no reason given'})")
         return PictureStore(self.path).get(path)
 
-    def stamp(self, image_id: str) -> str | None:
-        """Return what stays while the file of an image's picture is as it was; None where there is none."""
-        path, *_ = self._images_by_id.get(image_id, (None,))
-        return None if path is None else PictureStore(self.path).stamp(path)
+    def stamps(self, image_ids: Sequence[str]) -> dict[str, str]:
+        """Return of each image that has a picture what stays while the picture's file is as it was."""
+        store, named = PictureStore(self.path), pl.Series(image_ids, dtype=pl.String)
+        rows = self._stored.filter(pl.col("image_id").is_in(named.implode())).select("image_id", "path")
+        stamps = {image: store.stamp(path) for image, path in rows.drop_nulls().iter_rows()}
+        return {image: stamp for image, stamp in stamps.items() if stamp is not None}
 
     def __repr__(self) -> str:
         counts = self.info.get("counts") or {}
@@ -255,9 +267,8 @@ class Run:
         return f"<div>{'<br>'.join(lines)}{f'<ul>{items}</ul>' if items else ''}</div>"
 
     @functools.cached_property
-    def _images_by_id(self) -> dict[str, tuple[str | None, str, str | None]]:
-        rows = self.images.select("image_id", "path", "status", "reason").iter_rows()
-        return {image_id: (path, status, reason) for image_id, path, status, reason in rows}
+    def _stored(self) -> pl.DataFrame:
+        return self.scan("images").select("image_id", "path", "status", "reason").collect()
 
     def _table(self, name: str, columns: Sequence[Column] | None = None) -> pl.DataFrame:
         file = self.path / f"{name}.parquet"

@@ -15,10 +15,12 @@ from stereotrope.report.charts.heat import strips
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import TableCell, table_by
 from stereotrope.report.exhibits import Exhibits
-from stereotrope.report.material import Material, Sheet, words
+from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import listing
+from stereotrope.report.sheets import Sheet
 from stereotrope.shipped import shipped
+from stereotrope.tables import N_SUBJECTS
 
 _MOST_SHOWN, _FEW_SHOWN = 12, 8
 """Distributions up to which all are shown, and how many are shown where there are more."""
@@ -145,7 +147,7 @@ def distributions(
     ``chosen`` keeps those of these generators and levels.
     """
     lead = _leading(material)
-    order = material.labels["attribute"].unique(maintain_order=True).to_list()
+    order = material.label_counts["attribute"].unique(maintain_order=True).to_list()
     pairs = material.shown_labels.select("attribute", "annotator").unique(maintain_order=True).rows()
     alike = Counter(attribute for attribute, _ in pairs)
     names = {
@@ -174,8 +176,7 @@ def distributions(
             places = [(sheet.anchor, c) for c in attributes]
             made = [_strip(p[1], seen[p], left[p], styles[p[1]], width) for p in places]
             title = material.title(sheet.scope, leave_out=lead)
-            usable = [row["image_id"] for row in sheet.images if row["status"] == "ok"]
-            pictures = list(dict.fromkeys([*material.highlighted.get(sheet.anchor, []), *usable]))[:3]
+            pictures = list(dict.fromkeys([*material.highlighted.get(sheet.anchor, []), *sheet.usable]))[:3]
             lines.append(Line(title, sheet.anchor, made, pictures))
         keys = [
             (c, [_segment(v, n, 0.0, 0.0, styles[c]) for v, n in _merged(totals[c], styles[c]).items()])
@@ -197,14 +198,12 @@ def _counted(
     """How often each value is given, and how many labels have none."""
     seen: dict[_Place, Counter[str]] = defaultdict(Counter)
     left: Counter[_Place] = Counter()
-    placed = [(image, sheet.anchor) for image, sheet in material.sheet_of.items()]
-    anchors = pl.DataFrame(placed, schema=dict.fromkeys(("subject_id", "anchor"), pl.String), orient="row")
     told = pl.when(pl.col("status") == "ok").then("value").alias("told")
-    labels = material.shown_labels.join(anchors, on="subject_id")
-    for anchor, attribute, who, value, n in (
-        labels.group_by("anchor", "attribute", "annotator", told).len().iter_rows()
-    ):
-        place = anchor, names[attribute, who]
+    by = ["generator", *material.shown]
+    counts = material.shown_labels.group_by(*by, "attribute", "annotator", told).agg(pl.col(N_SUBJECTS).sum())
+    anchors = {(s.generator, *(s.scope.get(f) for f in material.shown)): s.anchor for s in material.sheets}
+    for *levels, attribute, who, value, n in counts.iter_rows():
+        place = anchors[tuple(levels)], names[attribute, who]
         if value is None:
             left[place] += n
         else:

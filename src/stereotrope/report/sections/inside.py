@@ -217,10 +217,10 @@ def _shown(material: Material) -> list[str]:
     if _READ not in material.run.further:
         return []
     read = material.run.table(_READ)
-    seen = set(read.filter(probe="predisposition", same_picture="yes")["image_id"])
-    there = seen & set(material.images.filter(status="ok")["image_id"])
-    each = ([row["image_id"] for row in s.images if row["image_id"] in there] for s in material.sheets)
-    return [images[0] for images in each if images][:_MOST_SHOWN]
+    seen = read.filter(probe="predisposition", same_picture="yes")["image_id"].unique()
+    usable = material.sheet_of.of(seen).filter("usable").sort("sheet", "turn")
+    first = usable.unique("sheet", keep="first", maintain_order=True)
+    return first["image_id"].to_list()[:_MOST_SHOWN]
 
 
 def _previews(material: Material, shown: Exhibits, read: pl.DataFrame) -> list[Block]:

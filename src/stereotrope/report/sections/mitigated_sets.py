@@ -80,7 +80,7 @@ def _judged(material: Material) -> pl.DataFrame:
     )
     factors = ["generator", *material.factors]
     of = members.select("subject_id", "image_id").join(
-        material.images.select("image_id", *factors), on="image_id"
+        material.images.select("image_id", *factors).collect(), on="image_id"
     )
     sets = labels.select("subject_id", "annotator").unique(maintain_order=True)
     return sets.join(of, on="subject_id", maintain_order="left")

@@ -104,26 +104,30 @@ def _cases(material: Material, shown: Exhibits) -> list[Block]:
 
 def _examples(material: Material) -> Iterator[tuple[str, str, int, list[pl.DataFrame]]]:
     """Kind, annotator, number of all, and labels of some: one of every condition before any has two."""
-    turns = {row["image_id"]: turn for s in material.sheets for turn, row in enumerate(s.images)}
     members = material.run.subjects.select("subject_id", "image_id", "position", box="region")
-    labels = material.run.labels.filter(pl.col("subject_kind").is_in(list(_SHOWN)))
+    labels = material.run.scan("labels").filter(pl.col("subject_kind").is_in(list(_SHOWN))).collect()
     known = pl.concat([labels.join(members, on="subject_id"), _unasked(material, members)], how="diagonal")
-    known = known.filter(pl.col("image_id").is_in(list(turns)))
-    turn = pl.col("image_id").replace_strict(turns, return_dtype=pl.Int64)
-    ordered = known.sort("position").sort(turn.first().over("subject_id"), maintain_order=True)
+    turns = material.sheet_of.frame.select("image_id", "turn")
+    known = known.join(turns, on="image_id", maintain_order="left")
+    turn = pl.col("turn").first().over("subject_id")
+    ordered = known.sort("position").sort(turn, maintain_order=True).drop("turn")
     for (kind, annotator), frame in ordered.group_by("subject_kind", "annotator", maintain_order=True):
         one, most, *_ = _SHOWN[str(kind)]
-        parts = frame.partition_by(one, maintain_order=True)
-        yield str(kind), str(annotator), len(parts), parts[:most]
+        each = frame[one].unique(maintain_order=True)
+        first = frame.filter(pl.col(one).is_in(each.head(most).implode()))
+        yield str(kind), str(annotator), len(each), first.partition_by(one, maintain_order=True)
 
 
 def _unasked(material: Material, members: pl.DataFrame) -> pl.DataFrame:
     """Labels of regions that were found in a picture and that nobody looked at by themselves."""
-    found = material.run.labels.filter(
+    of_region = material.run.scan("labels").filter(
         pl.col("region").is_not_null(),
         ~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)),
-        subject_kind="image",
-    ).with_columns(image_id="subject_id", box="region", position=pl.lit(0, pl.Int64))
+        pl.col("subject_kind") == "image",
+    )
+    found = of_region.collect().with_columns(
+        image_id="subject_id", box="region", position=pl.lit(0, pl.Int64)
+    )
     left = found.join(members, on=["image_id", "box"], how="anti", maintain_order="left")
     return left.with_columns(subject_kind=pl.lit("region"), subject_id=pl.concat_str("image_id", "box"))
 
@@ -155,11 +159,12 @@ def _said(labels: pl.DataFrame, part: pl.DataFrame | None = None) -> str:
 def _boxed(shown: Exhibits, labels: pl.DataFrame) -> dict[str, Any] | None:
     """A picture with its boxes, numbered, and what was said of each."""
     (image,) = _images(labels)
-    row, uri = shown.material.image_rows[image], shown.thumbs.best(image)
+    row, uri = shown.material.image_row(image), shown.thumbs.best(image)
     if uri is None or not row["width"] or not row["height"]:
         return None
     parts = labels.partition_by("subject_id", maintain_order=True)
-    given = shown.material.run.labels.filter(subject_kind="image", subject_id=image)
+    of_image = (pl.col("subject_kind") == "image") & (pl.col("subject_id") == image)
+    given = shown.material.run.scan("labels").filter(of_image).collect()
     left = len(parts) - _MOST_BOXES
     return {
         **_place(shown, image),
@@ -192,23 +197,22 @@ def _sheets(material: Material, shown: Exhibits) -> list[Block]:
     """Every picture, by generator and condition."""
     sheets: dict[str, list[dict[str, Any]]] = {}
     for sheet in material.sheets:
-        ok = sum(1 for i in sheet.images if i["status"] == "ok")
-        here = [i for i in sheet.images if i["status"] != ABSENT]
-        items = [item for i in here if (item := _item(shown, i)) is not None]
-        of = f"{ok} of " * (ok < len(sheet.images))
-        counts = f"{of}{count(len(sheet.images), 'picture')}"
-        if len(here) < len(sheet.images):
+        n, ok, here = sheet.n, sheet.n_usable, sheet.n - sheet.n_absent
+        made = [(i, item) for i in sheet.images if i["status"] != ABSENT and (item := _item(shown, i))]
+        of = f"{thousands(ok)} of " * (ok < n)
+        counts = f"{of}{count(n, 'picture')}"
+        if here < n:
             counts += ", the others not at hand" if here else ": they are not at hand"
-        if hidden := len(here) - len(items):
-            counts += f", {thousands(ok - hidden)} shown"
-        prompt = min((i["text"] for i in sheet.images if i["text"]), default=None)
+        if len(made) < here:
+            counts += f", {thousands(sum(i['status'] == 'ok' for i, _ in made))} shown"
+        prompt = min(filter(None, sheet.texts), default=None)
         told = {"anchor": sheet.anchor, "title": sheet.title, "counts": counts, "prompt": prompt}
-        sheets.setdefault(sheet.generator, []).append({**told, "images": items})
-    status, left_out = material.images["status"], shown.thumbs.left_out
-    ok, away = int((status == "ok").sum()), int((status == ABSENT).sum())
+        sheets.setdefault(sheet.generator, []).append({**told, "images": [item for _, item in made]})
+    left_out = shown.thumbs.left_out
+    ok, away = (sum(getattr(s, name) for s in material.sheets) for name in ("n_usable", "n_absent"))
     content = {
         "generators": list(sheets.items()),
-        "closed": len(material.sheets) > _MOST_OPEN or len(status) > _MOST_OPEN_PICTURES,
+        "closed": len(material.sheets) > _MOST_OPEN or material.n_images > _MOST_OPEN_PICTURES,
         "away": count(away, "picture is", "pictures are") if away else "",
         "shown": f"{thousands(ok - left_out)} of {thousands(ok)}" if left_out else "",
     }

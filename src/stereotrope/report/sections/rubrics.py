@@ -246,7 +246,7 @@ def _examples(material: Material) -> Iterator[tuple[str, pl.DataFrame]]:
     own = pl.col("annotator").is_in(list(judges)) & pl.col("rationale").is_not_null()
     labels = material.run.labels.filter(own, subject_kind=_OF)
     members = material.run.subjects.filter(subject_kind=_OF, position=0)
-    of = members.join(material.images.select("image_id", "generator"), on="image_id")
+    of = members.join(material.images.select("image_id", "generator").collect(), on="image_id")
     each = labels.group_by("subject_id", "annotator", maintain_order=True).agg(
         yes=(pl.col("value") == "yes").mean(), items=pl.col("attribute").sort().str.join(" ")
     )

@@ -72,7 +72,7 @@ def test_pictures_that_cannot_be_used_are_never_chosen(tmp_path: Path) -> None:
         status=pl.when(pl.col("seed") == 0).then(pl.lit("excluded")).otherwise(pl.col("status"))
     )
     material = Material(run)
-    seeds = [material.image_rows[i]["seed"] for i in Chooser(material).pictures(first_score(material))]
+    seeds = [material.image_row(i)["seed"] for i in Chooser(material).pictures(first_score(material))]
     assert seeds == [2, 4, 6]
 
 

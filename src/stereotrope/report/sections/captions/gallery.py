@@ -31,7 +31,7 @@ from stereotrope.report.sections.captions.scores import (
     warnings,
 )
 from stereotrope.report.series import Estimate
-from stereotrope.tables import BANDS, CAPTION, LABELLED, UNKNOWN
+from stereotrope.tables import BANDS, CAPTION, UNKNOWN
 
 MOST_LINES, MOST_COLUMNS = 12, 8
 """Prompts and models that one gallery shows; the data table names the rest."""
@@ -69,7 +69,7 @@ class Chooser:
         sheet = self.material.find_sheet(row)
         if sheet is None:
             return []
-        usable = [i["image_id"] for i in sheet.images if i["status"] == "ok"]
+        usable = sheet.usable
         most = _most(self._shares_of(row))
         if most and row["attribute"]:
             values = self._values_of(row["attribute"], row.get("annotator"))
@@ -101,7 +101,9 @@ class Chooser:
 
     def _labels(self, attribute: str) -> pl.DataFrame:
         usable = pl.col("status").eq("ok") & pl.col("value").is_not_null()
-        return self.material.run.labels.filter(usable, attribute=attribute)
+        listed = pl.col("subject_id").is_in(self.material.listed.implode())
+        labels = self.material.run.scan("labels")
+        return labels.filter(usable, listed, pl.col("attribute") == attribute).collect()
 
     @cached_property
     def _captions(self) -> Mapping[str, str]:
@@ -261,8 +263,8 @@ def _gallery(
 def _prompt_text(material: Material, row: Estimate) -> str:
     """The text of a prompt where it has a single one."""
     sheet = material.find_sheet(row)
-    texts = {i["text"] for i in sheet.images if i["text"]} if sheet else set()
-    return cut_short(texts.pop(), _MOST_PROMPT) if len(texts) == 1 else ""
+    texts = [text for text in sheet.texts if text] if sheet else []
+    return cut_short(texts[0], _MOST_PROMPT) if len(texts) == 1 else ""
 
 
 def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Estimate]) -> GalleryCell:
@@ -276,7 +278,7 @@ def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Estimate
         if (uri := shown.thumbs.uris.get(image) or shown.thumbs.best(image))
     ]
     sheet = chooser.material.find_sheet(rows[0])
-    usable = sum(1 for i in sheet.images if i["status"] in LABELLED) if sheet else 0
+    usable = sheet.n_labelled if sheet else 0
     return GalleryCell(
         model,
         [_score(chooser.material, row) for row in rows],
