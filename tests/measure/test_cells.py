@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tests.measure.cell_by_cell import cells_of
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cell_table import read_cell_table
-from stereotrope.measure.cells import as_names, categories, excluded_columns, read_cells, reference_of
+from stereotrope.measure.cell_table import read_cell_table, read_cells
+from stereotrope.measure.cells import as_names, categories, excluded_columns, reference_of
 from stereotrope.stats import effective_counts
 
 
@@ -88,7 +89,7 @@ def test_columns_say_what_each_cell_says(by: tuple[str, ...], seed: int) -> None
     }
     drawn = {name: [of[i] for i in rng.integers(0, len(of), 150)] for name, of in words.items()}
     frame = pl.DataFrame(drawn).group_by(list(words), maintain_order=True).agg(n_subjects=pl.len())
-    cells = read_cells(frame, by=by, of=["f", "m"])
+    cells = cells_of(frame, by, ["f", "m"])
     table = read_cell_table(frame, by=by, of=["f", "m"])
     told = table.cells.to_dicts()
     assert table.cells["attribute"].to_list() == [cell.attribute for cell in cells]
@@ -103,9 +104,10 @@ def test_columns_say_what_each_cell_says(by: tuple[str, ...], seed: int) -> None
             flags,
         )
     assert table.categories() == categories(cells)
-    assert table.n_prompts().to_list() == [len(cell.prompts) for cell in cells]
     trials = [cell.effective("f", level=0.9)[1] for cell in cells]
     np.testing.assert_allclose(table.trials(0.9), trials, rtol=1e-12)
+    each = read_cells(frame, by=by, of=["f", "m"])
+    assert [(cell.seen, cell.excluded) for cell in each] == [(cell.seen, cell.excluded) for cell in cells]
     index = pl.Series(range(len(cells)))
     counts = table.count(index, pl.repeat("f", len(cells), eager=True))
     assert counts.to_list() == [cell.count("f") for cell in cells]

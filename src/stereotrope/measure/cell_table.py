@@ -1,33 +1,59 @@
 """Cells as columns: what is said of each of many thousands is computed over arrays, never cell by cell."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, SMALL_N, counted_labels, unlabelled
+from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, SMALL_N, Cell, Peers
+from stereotrope.measure.tidy import as_text, count_alike, read_labels
 from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_weights
+from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_mixture, icc_weights
 from stereotrope.stats.arrays import Floats
+from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES
 
 _CELL, _PLACE = "cell", "\0place"
 """Columns with the number of a cell, and of its combination of factors, under a name that no factor has."""
+_DISCOVERED_FOR = ("generator", "object")
+"""Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
+
+_Ints = NDArray[np.int64]
+
+
+class Clusters(NamedTuple):
+    """Prompts of several cells, one cell after the other: successes, trials, and where each cell
+    begins and how many prompts it has."""
+
+    k: _Ints
+    n: _Ints
+    starts: _Ints
+    sizes: _Ints
+
+    def of_size(self, some: _Ints, size: int) -> tuple[_Ints, _Ints]:
+        """Successes and trials of some cells that have so many prompts, a row each."""
+        at = self.starts[some, None] + np.arange(size)
+        return self.k[at], self.n[at]
 
 
 @dataclass(frozen=True)
 class CellTable:
-    """What :func:`stereotrope.measure.cells.read_cells` says of each cell, in its order, a row each.
+    """Cells in rows: what was seen, and what was left out, in each combination of factors and each attribute.
 
     levels: The factors.
-    cells: ``attribute, n, missing, n_excluded, lacks_much, clustered, holds_for, flags``, JSON ``excluded``.
+    cells: ``attribute, n, missing, n_excluded, lacks_much, clustered, holds_for, n_prompts`` (those that are
+        known), ``repeated, unknown, flags``, JSON ``excluded``.
+    left_out: ``cell, excluded, n``: how many labels do not count, by reason.
     """
 
     levels: pl.DataFrame
     cells: pl.DataFrame
+    left_out: pl.DataFrame
     _seen: pl.DataFrame
     """``cell, value, prompt_id, k``: how many pictures of a prompt have a value that counts."""
 
@@ -41,15 +67,23 @@ class CellTable:
         totals = self._seen.group_by(_CELL, "prompt_id").agg(n=pl.col("k").sum())
         return totals.sort(_CELL, pl.col("prompt_id").fill_null(""))
 
+    @cached_property
+    def sizes(self) -> _Ints:
+        """Prompts of each cell that have a usable label, the one that is not known too."""
+        return np.bincount(self._prompts[_CELL].to_numpy(), minlength=self.cells.height)
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """``cell, value, k``: how many images of a cell have each value that it shows."""
+        return self._seen.group_by(_CELL, "value", maintain_order=True).agg(pl.col("k").sum())
+
     def categories(self) -> dict[str, list[str]]:
-        """As :func:`stereotrope.measure.cells.categories`."""
-        attribute = self.cells["attribute"].gather(self._seen[_CELL])
-        totals = (
-            self._seen.with_columns(attribute=attribute)
-            .group_by("attribute", "value")
-            .agg(k=pl.col("k").sum())
+        """Values seen of each attribute over all cells, the most frequent first, ties by name."""
+        attribute = self.cells["attribute"].gather(self.values[_CELL])
+        totals = self.values.with_columns(attribute=attribute).group_by("attribute", "value")
+        ordered = totals.agg(pl.col("k").sum()).sort(
+            "attribute", "k", "value", descending=[False, True, False]
         )
-        ordered = totals.sort("attribute", "k", "value", descending=[False, True, False])
         found = ordered.group_by("attribute", maintain_order=True).agg("value")
         none: dict[str, list[str]] = {
             name: [] for name in self.cells["attribute"].unique(maintain_order=True)
@@ -58,9 +92,39 @@ class CellTable:
 
     def count(self, cell: pl.Series, category: pl.Series) -> pl.Series:
         """How many images of each of some cells have a value."""
-        totals = self._seen.group_by(_CELL, "value").agg(k=pl.col("k").sum())
         asked = pl.DataFrame({_CELL: cell.cast(pl.UInt32), "value": category})
-        return asked.join(totals, on=[_CELL, "value"], how="left", maintain_order="left")["k"].fill_null(0)
+        found = asked.join(self.values, on=[_CELL, "value"], how="left", maintain_order="left")
+        return found["k"].fill_null(0)
+
+    def clusters(self, cell: pl.Series, category: pl.Series) -> Clusters:
+        """How many images of each prompt of some cells have a value."""
+        cells = cell.to_numpy().astype(np.int64)
+        sizes = self.sizes[cells]
+        starts = np.cumsum(sizes) - sizes
+        first = np.cumsum(self.sizes) - self.sizes
+        own = np.arange(sizes.sum()) + np.repeat(first[cells] - starts, sizes)
+        asked = self._prompts[own].with_columns(value=category[np.repeat(np.arange(len(cells)), sizes)])
+        keys = [_CELL, "value", "prompt_id"]
+        found = asked.join(self._seen, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        return Clusters(found["k"].fill_null(0).to_numpy(), asked["n"].to_numpy(), starts, sizes)
+
+    @cached_property
+    def _evidence(self) -> tuple[pl.DataFrame, Floats]:
+        """``cell, value`` of cells whose units are prompts, and what each says of the correlation."""
+        clustered = self.cells["clustered"].gather(self.values[_CELL])
+        asked = self.values.filter(clustered).sort(_CELL, "value").select(_CELL, "value")
+        if asked.is_empty():
+            return asked, np.zeros((0, ICC_GRID.size))
+        prompts = self.clusters(asked[_CELL], asked["value"])
+        return asked, icc_evidence(prompts.k, prompts.n, prompts.starts)
+
+    def evidence(self, cell: pl.Series, category: pl.Series) -> Floats:
+        """What the prompts of each of some cells say of the intra-class correlation of a value's share."""
+        known, told = self._evidence
+        asked = pl.DataFrame({_CELL: cell.cast(pl.UInt32), "value": category})
+        at = asked.join(known.with_row_index("at"), on=[_CELL, "value"], how="left", maintain_order="left")
+        place = at["at"].fill_null(len(told)).to_numpy()
+        return np.asarray(np.vstack([told, np.zeros((1, ICC_GRID.size))])[place], np.float64)
 
     @cached_property
     def weights(self) -> tuple[pl.Series, Floats]:
@@ -68,32 +132,25 @@ class CellTable:
 
         Correlations of cells of one attribute are alike: see :func:`stereotrope.stats.icc_weights`.
         """
+        known, told = self._evidence
         numbered = self.cells.select("attribute", "clustered").with_row_index(_CELL)
         clustered = numbered.filter("clustered")
-        found = np.zeros((clustered.height, ICC_GRID.size))
-        at = 0
-        for part in clustered.partition_by("attribute", maintain_order=True):
-            found[at : at + part.height] = self._weights_of(part.select(_CELL))
-            at += part.height
-        return clustered[_CELL], found
-
-    def _weights_of(self, cells: pl.DataFrame) -> Floats:
-        """Weights of cells of one attribute."""
-        owner = cells.with_row_index("owner")
-        seen = self._seen.join(owner, on=_CELL, how="semi")
-        values = seen.select(_CELL, "value").unique(maintain_order=True)
-        each = values.join(self._prompts, on=_CELL).join(
-            seen, on=[_CELL, "value", "prompt_id"], how="left", nulls_equal=True
-        )
-        each = each.join(owner, on=_CELL).with_columns(pl.col("k").fill_null(0)).sort("owner", "value")
-        lengths = each.group_by("owner", "value", maintain_order=True).agg(pl.len())
-        starts = np.cumsum(lengths["len"].to_numpy()) - lengths["len"].to_numpy()
-        owners = lengths["owner"].to_numpy()
-        evidence = np.zeros((cells.height, ICC_GRID.size))
-        np.add.at(evidence, owners, icc_evidence(each["k"].to_numpy(), each["n"].to_numpy(), starts))
+        owners = known[_CELL].to_numpy()
+        evidence = np.zeros((self.cells.height, ICC_GRID.size))
+        np.add.at(evidence, owners, told)
         # Of K values that add up to n only K − 1 say something of their own.
-        n_values = np.bincount(owners, minlength=len(evidence))
-        return icc_weights((1 - 1 / n_values)[:, None] * evidence)
+        n_values = np.maximum(np.bincount(owners, minlength=len(evidence)), 1)
+        evidence *= (1 - 1 / n_values)[:, None]
+        parts = clustered.partition_by("attribute", maintain_order=True)
+        found = [icc_weights(evidence[part[_CELL].to_numpy()]) for part in parts]
+        return clustered[_CELL], np.concatenate([np.zeros((0, ICC_GRID.size)), *found])
+
+    @cached_property
+    def mixtures(self) -> dict[str, Floats]:
+        """How probable each correlation is of a value's share in any cell of an attribute."""
+        known, told = self._evidence
+        attribute = self.cells["attribute"].gather(known[_CELL]).to_numpy()
+        return {name: icc_mixture(told[attribute == name]) for name in self.cells["attribute"].unique()}
 
     def trials(self, level: float) -> Floats:
         """Images of each cell that would tell as much if they were independent (see stats.icc)."""
@@ -101,17 +158,53 @@ class CellTable:
         clustered, weights = self.weights
         if len(clustered):
             sizes = self._prompts.join(clustered.to_frame(), on=_CELL, how="semi", maintain_order="left")
-            lengths = sizes.group_by(_CELL, maintain_order=True).agg(pl.len())["len"].to_numpy()
-            starts = np.cumsum(lengths) - lengths
-            told = effective_trials(sizes["n"].to_numpy(), weights, level=level, starts=starts)
+            lengths = self.sizes[clustered.to_numpy()]
+            told = effective_trials(
+                sizes["n"].to_numpy(), weights, level=level, starts=np.cumsum(lengths) - lengths
+            )
             found[clustered.to_numpy()] = told
         return found
 
-    def n_prompts(self) -> pl.Series:
-        """Prompts of each cell that have a usable label."""
-        cells = self.cells.select("n").with_row_index(_CELL)
-        totals = self._prompts.group_by(_CELL).agg(pl.len())
-        return cells.join(totals, on=_CELL, how="left", maintain_order="left")["len"].fill_null(0)
+    def alike(self, cell: pl.Series, other: pl.Series) -> NDArray[np.bool_]:
+        """Whether two cells have the same prompts, of each of several pairs."""
+        one, two = cell.to_numpy(), other.to_numpy()
+        same = np.flatnonzero(self.sizes[one] == self.sizes[two])
+        pairs = pl.DataFrame({"pair": same, _CELL: one[same], "other": two[same]})
+        prompts = self._prompts.select(_CELL, "prompt_id")
+        both = pairs.join(prompts, on=_CELL).join(
+            prompts, left_on=["other", "prompt_id"], right_on=[_CELL, "prompt_id"], nulls_equal=True
+        )
+        common = np.bincount(both["pair"].to_numpy(), minlength=len(one))
+        return np.asarray((self.sizes[one] == self.sizes[two]) & (common == self.sizes[one]), bool)
+
+    def one_by_one(self) -> list[Cell]:
+        """The cells, each by itself."""
+        keys = self.levels.rows() if self.levels.width else [()] * self.cells.height
+        cells = [Cell(*told) for told in zip(keys, self.cells["attribute"], strict=True)]
+        for at, value, prompt, k in self._seen.iter_rows():
+            cells[at].seen.setdefault(value, Counter())[prompt] = k
+        for at, reason, n in self.left_out.iter_rows():
+            cells[at].excluded[reason] = n
+        of_attribute: dict[str, list[Cell]] = {}
+        for cell in cells:
+            of_attribute.setdefault(cell.attribute, []).append(cell)
+        for members in of_attribute.values():
+            peers = Peers(members)
+            for cell in members:
+                cell.peers = peers
+        return cells
+
+
+def read_cells(
+    data: Any,
+    *,
+    by: Sequence[str],
+    attributes: Collection[str] | None = None,
+    of: Collection[str] | None = None,
+    argument: str = "by",
+) -> list[Cell]:
+    """The cells of :func:`read_cell_table`, each by itself."""
+    return read_cell_table(data, by=by, attributes=attributes, of=of, argument=argument).one_by_one()
 
 
 def read_cell_table(
@@ -120,9 +213,20 @@ def read_cell_table(
     by: Sequence[str],
     attributes: Collection[str] | None = None,
     of: Collection[str] | None = None,
+    argument: str = "by",
 ) -> CellTable:
-    """Read what :func:`stereotrope.measure.cells.read_cells` reads."""
-    design, by_prompt = counted_labels(data, by=by, attributes=attributes, of=of)
+    """Count a tidy frame of labels by factors and attribute.
+
+    data: As for :func:`stereotrope.measure.tidy.read_labels`; ``prompt_id`` says which images share a prompt.
+    attributes: Keep only these attributes; all but those of a picture's quality when None.
+    of: Values the denominator is restricted to; other values are left out with a reason.
+
+    Returns: Sorted by attribute, then by factor levels in the order in which they first appear. A combination
+    in which an attribute has no row, though each of its levels has some elsewhere, is a cell without labels:
+    missing is said, not skipped. Where ``by`` tells more apart than models and objects, this holds only
+    inside a model and object that has the attribute at all: each may have its own.
+    """
+    design, by_prompt = _counted_labels(data, by=by, attributes=attributes, of=of, argument=argument)
     placed = design.with_row_index(_PLACE)
     if by:
         rows = by_prompt.join(placed, on=list(by), nulls_equal=True, maintain_order="left")
@@ -133,39 +237,79 @@ def read_cell_table(
     lacking = [
         placed.join(missing, on=list(by), nulls_equal=True).select(attribute=pl.lit(name), place=_PLACE)
         for name in (there["attribute"].unique() if by else ())
-        if (missing := unlabelled(design, design[there.filter(attribute=name)[_PLACE]], by)).height
+        if (missing := _unlabelled(design, design[there.filter(attribute=name)[_PLACE]], by)).height
     ]
     there = pl.concat([there, *(one.rename({"place": _PLACE}) for one in lacking)])
     index = there.sort("attribute", _PLACE).with_row_index(_CELL)
     rows = rows.join(index, on=["attribute", _PLACE], maintain_order="left")
     counts = pl.col("excluded").is_null()
     seen = rows.filter(counts).select(_CELL, "value", "prompt_id", k="n")
+    left = rows.filter(~counts).group_by(_CELL, "excluded").agg(pl.col("n").sum()).sort(_CELL, "excluded")
     told = index.join(_usable(seen), on=_CELL, how="left", maintain_order="left")
-    told = told.join(_left_out(rows.filter(~counts)), on=_CELL, how="left", maintain_order="left")
-    told = told.with_columns(pl.col("n", "missing", "n_excluded").fill_null(0))
-    return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), seen)
+    told = told.join(left_out_of(left, _CELL), on=_CELL, how="left", maintain_order="left")
+    told = told.with_columns(pl.col("n", "missing", "n_excluded", "n_prompts").fill_null(0))
+    told = told.with_columns(pl.col("repeated", "unknown").fill_null(False))
+    return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen)
 
 
-_PROMPTS = pl.col("n_prompts").fill_null(0) >= FEWEST_PROMPTS
-_REPEATED = _PROMPTS & pl.col("repeated").fill_null(False)
+def _counted_labels(
+    data: Any,
+    *,
+    by: Sequence[str],
+    attributes: Collection[str] | None,
+    of: Collection[str] | None,
+    argument: str,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Combinations of ``by`` in the order in which they first appear, and how many labels ``n`` are alike in
+    ``by``, ``attribute``, ``value``, ``excluded`` and ``prompt_id``."""
+    frame = count_alike(data, factors=by, attributes=attributes, argument=argument)
+    if attributes is None and "attribute" in frame.columns:
+        frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
+    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, counted=True)
+    design = frame.select(as_text(frame, f).alias(f) for f in by).unique(maintain_order=True)
+    if of is not None:
+        outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
+        reason = pl.concat_str(pl.lit(NOT_IN_OF), pl.col("value"))
+        tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
+    told = [*by, "attribute", "value", "excluded", "prompt_id"]
+    return design, tidy.group_by(told, maintain_order=True).agg(n=pl.col(N_SUBJECTS).sum())
+
+
+def _unlabelled(design: pl.DataFrame, known: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Combinations of a design in which an attribute should have been seen, and was not.
+
+    known: Those in which it was.
+    """
+    own = [name for name in by if name in _DISCOVERED_FOR]
+    left = design.join(known, on=list(by), how="anti", nulls_equal=True, maintain_order="left")
+    for names in (*([name] for name in by), *([own] if 0 < len(own) < len(by) else [])):
+        left = left.join(known, on=names, how="semi", nulls_equal=True, maintain_order="left")
+    return left.select(by)
+
+
+def flagged(**raised: pl.Expr) -> pl.Expr:
+    """The column ``flags`` of columns that say of each flag whether it is raised; null where none is."""
+    names = (pl.when(of).then(pl.lit(flag)) for flag, of in raised.items())
+    return pl.concat_str(*names, separator=",", ignore_nulls=True).replace("", None)
+
+
+_PROMPTS = pl.col("n_prompts") >= FEWEST_PROMPTS
+_REPEATED = _PROMPTS & pl.col("repeated")
 _CLAIMED = [
     "attribute",
     "n",
     "missing",
     "n_excluded",
     "excluded",
+    "n_prompts",
+    "repeated",
+    "unknown",
     (pl.col("missing") > MUCH_MISSING * (pl.col("n") + pl.col("missing"))).alias("lacks_much"),
     _REPEATED.alias("clustered"),
     pl.when(_PROMPTS).then(pl.lit(LIKE_THESE)).otherwise(pl.lit(THESE_PROMPTS)).alias("holds_for"),
-    pl.concat_str(
-        pl.when(_REPEATED).then(pl.lit("clustered")),
-        pl.when(pl.col("unknown").fill_null(False)).then(pl.lit("no_prompt_id")),
-        pl.when(pl.col("n") < SMALL_N).then(pl.lit("small_n")),
-        separator=",",
-        ignore_nulls=True,
-    )
-    .replace("", None)
-    .alias("flags"),
+    flagged(clustered=_REPEATED, no_prompt_id=pl.col("unknown"), small_n=pl.col("n") < SMALL_N).alias(
+        "flags"
+    ),
 ]
 """What a cell claims: see :func:`stereotrope.measure.units.claim_of`."""
 
@@ -182,13 +326,17 @@ def _usable(seen: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _left_out(rows: pl.DataFrame) -> pl.DataFrame:
-    """Labels of each cell that do not count, and how many for which reason."""
-    reasons = rows.group_by(_CELL, "excluded").agg(pl.col("n").sum()).sort(_CELL, "excluded")
-    quoted = {reason: json.dumps(reason, ensure_ascii=False) for reason in reasons["excluded"].unique()}
+def left_out_of(rows: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Labels that do not count, and how many for which reason.
+
+    rows: ``key, excluded, n``, each pair of key and reason once, sorted.
+
+    Returns: ``key, missing, n_excluded`` and JSON ``excluded``.
+    """
+    quoted = {reason: json.dumps(reason, ensure_ascii=False) for reason in rows["excluded"].unique()}
     written = pl.col("excluded").replace_strict(quoted, return_dtype=pl.String)
     kept = pl.col("n") > 0
-    return reasons.group_by(_CELL, maintain_order=True).agg(
+    return rows.group_by(key, maintain_order=True).agg(
         missing=pl.col("n").filter(~pl.col("excluded").str.starts_with(NOT_IN_OF)).sum(),
         n_excluded=pl.col("n").sum(),
         excluded=pl.when(kept.any()).then(

@@ -4,17 +4,18 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
+from stereotrope.measure.tidy import excluded_json
 from stereotrope.measure.units import Claim, claim_of
 from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_mixture, icc_weights
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES, warnings_of
+from stereotrope.tables import warnings_of
 
 # Why a score of a cell is null.
 NO_LABEL = "no usable label"
@@ -28,8 +29,6 @@ NOT_IN_OF = "labelled "
 """Beginning of the reason of a label whose value is none of those asked for."""
 MUCH_MISSING = 0.05
 """Share of missing labels beyond which a share is given the bounds that they allow."""
-_DISCOVERED_FOR = ("generator", "object")
-"""Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
 
 Key = tuple[str | None, ...]
 _T = TypeVar("_T")
@@ -195,90 +194,6 @@ def as_names(names: str | Sequence[str] | None, *, what: str) -> tuple[str, ...]
     return given
 
 
-def read_cells(
-    data: Any,
-    *,
-    by: Sequence[str],
-    attributes: Collection[str] | None = None,
-    of: Collection[str] | None = None,
-    argument: str = "by",
-) -> list[Cell]:
-    """Count a tidy frame of labels by factors and attribute.
-
-    data: As for :func:`stereotrope.measure.tidy.read_labels`; ``prompt_id`` says which images share a prompt.
-    attributes: Keep only these attributes; all but those of a picture's quality when None.
-    of: Values the denominator is restricted to; other values are left out with a reason.
-
-    Returns: Sorted by attribute, then by factor levels in the order in which they first appear. A combination
-    in which an attribute has no row, though each of its levels has some elsewhere, is a cell without labels:
-    missing is said, not skipped. Where ``by`` tells more apart than models and objects, this holds only
-    inside a model and object that has the attribute at all: each may have its own.
-    """
-    design, by_prompt = counted_labels(data, by=by, attributes=attributes, of=of, argument=argument)
-    grouped = by_prompt.group_by([*by, "attribute", "value", "excluded"], maintain_order=True).agg(
-        "prompt_id", "n"
-    )
-    place: dict[Key, int] = {key: at for at, key in enumerate(design.iter_rows())} if by else {(): 0}
-    cells: dict[tuple[Key, str], Cell] = {}
-    for *levels, attribute, value, excluded, prompts, counts in grouped.iter_rows():
-        name = tuple(levels), attribute
-        cell = cells.get(name)
-        if cell is None:
-            cell = cells[name] = Cell(*name)
-        if excluded is None:
-            cell.seen[value] = Counter(dict(zip(prompts, counts, strict=True)))
-        else:  # a label that does not count may still have a value
-            cell.excluded[excluded] += sum(counts)
-    for attribute in dict.fromkeys(attribute for _, attribute in cells) if by else ():
-        keys = [key for key, name in cells if name == attribute]
-        for key in unlabelled(design, design[[place[key] for key in keys]], by).iter_rows():
-            cells[key, attribute] = Cell(key, attribute)
-    for attribute in dict.fromkeys(attribute for _, attribute in cells):
-        peers = Peers([cell for (_, name), cell in cells.items() if name == attribute])
-        for cell in peers.cells:
-            cell.peers = peers
-    return sorted(cells.values(), key=lambda cell: (cell.attribute, place[cell.key]))
-
-
-def counted_labels(
-    data: Any,
-    *,
-    by: Sequence[str],
-    attributes: Collection[str] | None = None,
-    of: Collection[str] | None = None,
-    argument: str = "by",
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What :func:`read_cells` makes cells of; for the arguments see there.
-
-    Returns: Combinations of ``by`` in the order in which they first appear, and how many labels ``n`` are
-    alike in ``by``, ``attribute``, ``value``, ``excluded`` and ``prompt_id``.
-    """
-    frame = to_polars(data)
-    if attributes is None and "attribute" in frame.columns:
-        frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
-    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, counted=True)
-    design = frame.select(as_text(frame, f).alias(f) for f in by).unique(maintain_order=True)
-    if of is not None:
-        outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
-        reason = pl.concat_str(pl.lit(NOT_IN_OF), pl.col("value"))
-        tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
-    count = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in tidy.columns else pl.len()
-    told = [*by, "attribute", "value", "excluded", "prompt_id"]
-    return design, tidy.group_by(told, maintain_order=True).agg(n=count.cast(pl.Int64))
-
-
-def unlabelled(design: pl.DataFrame, known: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Combinations of a design in which an attribute should have been seen, and was not.
-
-    known: Those in which it was.
-    """
-    own = [name for name in by if name in _DISCOVERED_FOR]
-    left = design.join(known, on=list(by), how="anti", nulls_equal=True, maintain_order="left")
-    for names in (*([name] for name in by), *([own] if 0 < len(own) < len(by) else [])):
-        left = left.join(known, on=names, how="semi", nulls_equal=True, maintain_order="left")
-    return left.select(by)
-
-
 def categories(cells: Collection[Cell]) -> dict[str, list[str]]:
     """Values seen of each attribute over all cells, the most frequent first, ties by name."""
     totals: dict[str, Counter[str]] = {}
@@ -295,17 +210,18 @@ def reference_of(key: Key, references: Mapping[Key, _T]) -> _T | None:
 
     Raises TableError: Two references fit equally well.
     """
-    fitting = [one for one in references if all(a in (None, b) for a, b in zip(one, key, strict=True))]
-    fitting.sort(key=lambda candidate: candidate.count(None))
-    if not fitting:
-        return None
-    best, *others = fitting
-    if others and others[0].count(None) == best.count(None):
-        raise TableError(
-            f"labels: {key} has two baselines that fit it equally well, {best} and {others[0]}; keep one of "
-            "them in the frame"
-        )
-    return references[best]
+    free = [at for at, level in enumerate(key) if level is not None]
+    for n in range(len(free) + 1):
+        general = (tuple(None if i in at else b for i, b in enumerate(key)) for at in combinations(free, n))
+        if fitting := [one for one in general if one in references]:
+            if len(fitting) > 1:
+                best, other = sorted(fitting, key=list(references).index)[:2]
+                raise TableError(
+                    f"labels: {key} has two baselines that fit it equally well, {best} and {other}; keep one "
+                    "of them in the frame"
+                )
+            return references[fitting[0]]
+    return None
 
 
 def bound_columns(value: str, cell: Cell, reference: Cell | None = None) -> dict[str, float]:

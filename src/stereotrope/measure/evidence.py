@@ -124,7 +124,7 @@ def effective_sides(
     claim = claim_of(*(cell.prompts for cell in both))
     parts = [cell.effective(value, level=level, claim=claim)[1] / cell.n if cell.n else 1.0 for cell in both]
     by_prompt = (side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values())))
-    correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
+    correlation = float(shared_correlation(*by_prompt)) if claim.matched else 0.0
     (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
     return k, n, j, m, correlation
 

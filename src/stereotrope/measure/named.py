@@ -42,6 +42,16 @@ class Named(NamedTuple):
             return self.trouble.get((attribute, scope["annotator"]))
         return next((why for (name, _), why in self.trouble.items() if name == attribute), None)
 
+    def why_nots(self, attribute: pl.Series, annotator: pl.Series | None) -> pl.Series:
+        """:meth:`why_not` of many scopes, with their annotators where these are told apart."""
+        if annotator is None:
+            first = {name: why for (name, _), why in reversed(list(self.trouble.items()))}
+            return attribute.replace_strict(first, default=None, return_dtype=pl.String)
+        asked = pl.DataFrame({"attribute": attribute, "annotator": annotator})
+        rows = [(*part, why) for part, why in self.trouble.items()]
+        told = pl.DataFrame(rows, schema=dict.fromkeys((*asked.columns, "why"), pl.String), orient="row")
+        return asked.join(told, on=asked.columns, how="left", nulls_equal=True, maintain_order="left")["why"]
+
 
 def named_values(
     labels: Any,

@@ -11,9 +11,20 @@ import pyarrow as pa
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.units import unit_ids
 from stereotrope.stats import benjamini_hochberg
-from stereotrope.tables import ESTIMATES, LABELS, N_SUBJECTS, NOT_VALUES, check_factors, polars_types
+from stereotrope.tables import (
+    ESTIMATES,
+    LABELS,
+    N_SUBJECTS,
+    NOT_VALUES,
+    QUALITY_ATTRIBUTES,
+    SCENARIO,
+    check_factors,
+    polars_types,
+)
 
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
+_AT_ONCE = 1_000_000
+"""Labels that are grouped together."""
 
 
 def to_polars(data: Any, *, what: str = "labels", needs: Iterable[str] = ()) -> pl.DataFrame:
@@ -58,17 +69,22 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
     pandas makes 1.0 of 1 where a column has a gap; level and value stay the same word.
     """
     column = pl.col(name)
-    if frame.schema[name].is_nested():
-        raise TableError(
-            f"labels: column {name!r} must hold one text a row, found {frame.schema[name]}; explode it, or "
-            "join the texts"
-        )
+    _refuse_nested(frame, [name])
     if frame.schema[name].is_float():
         column = column.fill_nan(None)
         known = frame.select(column)[name].drop_nulls()
         if known.is_finite().all() and (known == known.round()).all() and (known.abs() < 2**53).all():
             column = column.cast(pl.Int64)
     return column.cast(pl.String)
+
+
+def _refuse_nested(frame: pl.DataFrame, names: Iterable[str]) -> None:
+    for name in names:
+        if frame.schema[name].is_nested():
+            raise TableError(
+                f"labels: column {name!r} must hold one text a row, found {frame.schema[name]}; explode it, "
+                "or join the texts"
+            )
 
 
 def factor_names(
@@ -161,6 +177,55 @@ def read_labels(
         _refuse_double_labels(tidy, factors, argument)
     asked = unit_ids(tidy.columns, factors, pl.col("excluded").is_null())
     return tidy.select(unit, "attribute", "value", "excluded", *factors, prompt_id=asked)
+
+
+def count_alike(
+    data: Any, *, factors: Sequence[str], attributes: Collection[str] | None = None, argument: str = "by"
+) -> pl.DataFrame:
+    """Labels with all that are alike counted in one row, for measures that see no image by itself.
+
+    data, factors, attributes, argument: As for :func:`read_labels`.
+
+    Returns: ``n_subjects``, the factors, ``attribute, value``, and of ``excluded, prompt_id, scenario,
+    annotator`` what the frame has; rows in the order in which the first of each appears, and of every
+    attribute. A frame that is counted is returned as it is.
+
+    Raises TableError: A column is missing, or an image has two labels of one of the ``attributes``; when
+    None, of any attribute but those of a picture's quality.
+    """
+    frame = to_polars(data)
+    if N_SUBJECTS in frame.columns:
+        return frame
+    to_polars(frame, needs=("image_id", "attribute", "value", *factors))
+    check_factors(factors)
+    named = (*factors, "attribute", "value", "excluded", "prompt_id", SCENARIO, "annotator")
+    alike = [name for name in dict.fromkeys(named) if name in frame.columns]
+    _refuse_nested(frame, ["image_id", *alike])
+    of_one = [
+        as_text(frame, name) if frame.schema[name].is_float() else pl.col(name)
+        for name in dict.fromkeys(("image_id", "attribute", *factors))
+    ]
+    hashed, counts = [], []
+    # Some rows at a time: what grouping holds in memory does not grow with them.
+    for start in range(0, max(1, frame.height), _AT_ONCE):
+        part = frame[start : start + _AT_ONCE]
+        hashed.append(part.select(_=pl.struct(*of_one).hash()).to_series())
+        counts.append(
+            part.group_by(alike, maintain_order=True).agg(pl.len().cast(pl.Int64).alias(N_SUBJECTS))
+        )
+    # Labels that differ in their hash are not of one image; of others it is looked up.
+    if pl.concat(hashed).n_unique() < frame.height:
+        _refuse_double_labels(_told_apart(frame, factors, attributes), factors, argument)
+    return pl.concat(counts).group_by(alike, maintain_order=True).agg(pl.col(N_SUBJECTS).sum())
+
+
+def _told_apart(
+    frame: pl.DataFrame, factors: Sequence[str], attributes: Collection[str] | None
+) -> pl.DataFrame:
+    attribute = pl.col("attribute").cast(pl.String)
+    listed = ~attribute.is_in(QUALITY_ATTRIBUTES) if attributes is None else attribute.is_in(list(attributes))
+    texts = (as_text(frame, name) for name in factors)
+    return frame.filter(listed).with_columns(pl.col("image_id").cast(pl.String), attribute, *texts)
 
 
 def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str], argument: str) -> None:

@@ -12,7 +12,7 @@ from stereotrope.stats.agreement import (
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.cluster_js import Clustered
-from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact
+from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact, clusters_apart
 from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
     cluster_flip_test,
@@ -138,6 +138,7 @@ __all__ = [
     "cluster_flip_test",
     "cluster_permutation_test",
     "clustered_ranks",
+    "clusters_apart",
     "cohen_kappa",
     "corrected_shares",
     "effective_counts",

@@ -1,12 +1,15 @@
 """How improbable a difference of clusters is beyond what exchanging whole ones can tell."""
 
+from dataclasses import dataclass
 from functools import lru_cache
+from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test
 from stereotrope.stats.icc import ICC_GRID
 
 _EXACT, _POWER, _MOST_WAYS = 0.03, 1.5, 1_000
@@ -15,13 +18,15 @@ many digits a model may have for one of the exact test; and in how many ways clu
 twelve in 924, that there is a model: its digits would be too many where all of a cluster are alike."""
 _POINTS = 1_000
 """Counts of a side that are weighed; of more, so many in equal steps, and p in between by interpolation."""
+_AT_ONCE = 4_000
+"""Counts that are weighed together, at each intra-class correlation."""
 _INDEPENDENT = 1e-9
 _TIE = 1e-9
 
 
 def beta_binomial_test(
     k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, weights: Floats
-) -> tuple[float, float]:
+) -> tuple[Floats, Floats]:
     r"""Mid-p that two sides are made of like clusters, whose counts are beta-binomial.
 
     A side's sum :math:`X_i` is taken for beta-binomial too, with the variance that its clusters give it at an
@@ -29,10 +34,12 @@ def beta_binomial_test(
     :math:`p_ρ = P(|X_1 - E X_1| \ge |x_1 - E X_1|)`, ties half; :math:`p = Σ_ρ w_ρ p_ρ`. At :math:`ρ = 0` it
     is a mid-p of the hypergeometric distribution.
 
-    k1, n1, k2, n2: Successes and trials of each cluster of both sides, shapes ``(m1,)`` and ``(m2,)``.
+    k1, n1, k2, n2: Successes and trials of each cluster of both sides, shapes ``(…, m1)`` and ``(…, m2)``:
+        one comparison or many.
     weights: Probability of each :math:`ρ` of :data:`ICC_GRID` by what does not tell the sides apart, such as
-        how clusters of one side differ; of several rows (:func:`icc_beliefs`) the one with the greatest p.
-    Returns p, least: In (0, 1], and the least p that these sums could have had.
+        how clusters of one side differ, shape ``(…, 16)``; of several rows (:func:`icc_beliefs`), shape
+        ``(…, rows, 16)``, the one with the greatest p.
+    Returns p, least: Of shape ``(…)``, in (0, 1], and the least p that these sums could have had.
     Source: Williams (1975), Biometrics 31 (beta-binomial clusters); Lancaster (1961), JASA 56 (mid-p).
 
     >>> import numpy as np
@@ -42,22 +49,26 @@ def beta_binomial_test(
     '7.25e-12'
     """
     sides = [(np.asarray(k, np.float64), np.asarray(n, np.float64)) for k, n in ((k1, n1), (k2, n2))]
-    (k, n), (j, m) = ((float(k.sum()), float(n.sum())) for k, n in sides)
-    alike = (round(float((n**2).sum() / max(1.0, n.sum())) - 1, 9) for _, n in sides)
-    if not 0 < k + j < n + m:
-        return 1.0, 1.0
-    points, tails = _tails(k + j, n, m, *alike)
-    step = (points[-1] - points[0]) / max(1, points.size - 1)
-    at = (k - points[0]) / step if step else 0.0
-    low = min(int(at + _TIE), points.size - 1)
-    high = min(low + 1, points.size - 1)
-    logs = tails[low] + (at - low) * (tails[high] - tails[low])
-    found = (float((weights @ np.exp(one)).max()) for one in (logs, np.minimum(tails[0], tails[-1])))
-    p, least = (min(1.0, max(x, float(np.finfo(np.float64).tiny))) for x in found)
-    return p, least
+    shape = sides[0][0].shape[:-1]
+    columns = []
+    for k, n in sides:
+        total = n.sum(axis=-1)
+        columns += [k.sum(axis=-1), total, np.round((n**2).sum(axis=-1) / np.maximum(1.0, total) - 1, 9)]
+    sums = _Sums(*(np.reshape(column, -1) for column in columns))
+    p = np.ones((2, sums.k.size, ICC_GRID.size))
+    successes = sums.k + sums.j
+    open_ = np.flatnonzero((successes > 0) & (successes < sums.n + sums.m))
+    counted = np.minimum(successes, sums.n) - np.maximum(0.0, successes - sums.m) < _POINTS
+    for of, some in ((_counted, open_[counted[open_]]), (_interpolated, open_[~counted[open_]])):
+        if some.size:
+            p[:, some] = of(sums.some(some))
+    each = np.reshape(weights, (sums.k.size if np.ndim(weights) > 2 or len(shape) else 1, -1, ICC_GRID.size))
+    found = (p[:, :, None, :] * each).sum(axis=-1).max(axis=-1)
+    found = np.clip(found, np.finfo(np.float64).tiny, 1.0).reshape(2, *shape)
+    return found[0], found[1]
 
 
-def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: float) -> Floats:
+def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: ArrayLike) -> Floats:
     r"""The p-value of an exact test of few clusters, carried on by that of a model where it cannot go.
 
     Only where one of all ways to choose the clusters tells the sides apart as well, or two that mirror each
@@ -65,13 +76,110 @@ def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: float) -> Floats:
     there are half as many digits more at most. Every other p stands, as all beyond six clusters a side do.
 
     exact, model: p, and the least p that there could have been; shapes ``(2, …)``.
-    ways: To choose the clusters.
+    ways: To choose the clusters, shape ``(…)``.
     Returns: p and least p, shape ``(2, …)``, in (0, 1] and never above ``exact``. Down to ``2 / ways`` its
         size is that of the exact test; below, see docs/explanation/interval-coverage.md.
     """
-    p, further = np.asarray(exact, np.float64), np.asarray(model, np.float64)
-    ended = (p <= min(_EXACT, 2 * (1 + _TIE) / ways)) & (ways <= _MOST_WAYS)
+    p, further, n = (np.asarray(x, np.float64) for x in (exact, model, ways))
+    ended = (p <= np.minimum(_EXACT, 2 * (1 + _TIE) / n)) & (n <= _MOST_WAYS)
     return np.where(ended, np.minimum(p, np.maximum(p**_POWER, further)), p)
+
+
+def clusters_apart(
+    k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, weights: Floats, matched: bool = False
+) -> Floats:
+    """p-value that two sides are made of like clusters: exact, and by a model beyond what few can tell.
+
+    k1, n1, k2, n2, weights: As of :func:`beta_binomial_test`.
+    matched: Exchange the sides of each pair of clusters (:func:`~stereotrope.stats.cluster_flip_test`), not
+        whole ones (:func:`~stereotrope.stats.cluster_permutation_test`).
+    Returns: p, and the least p that there could have been (:func:`beyond_exact`), shape ``(2, …)``.
+    """
+    exact = np.stack((cluster_flip_test if matched else cluster_permutation_test)(k1, n1, k2, n2))
+    m, other = np.shape(n1)[-1], np.shape(n2)[-1]
+    ways = min(2**m if matched else comb(m + other, m), _MOST_WAYS + 1)
+    if ways > _MOST_WAYS:
+        return exact
+    return beyond_exact(exact, np.stack(beta_binomial_test(k1, n1, k2, n2, weights=weights)), ways)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Successes and trials of both sides, and how much clusters add to their variance."""
+
+    k: Floats
+    n: Floats
+    alike: Floats
+    j: Floats
+    m: Floats
+    other: Floats
+
+    def some(self, which: NDArray[np.int64]) -> "_Sums":
+        return _Sums(*(column[which] for column in vars(self).values()))
+
+
+def _interpolated(sums: _Sums) -> Floats:
+    """p and least p by intra-class correlation, of sums with too many counts to weigh each."""
+    found = []
+    for k, n, alike, j, m, other in zip(*vars(sums).values(), strict=True):
+        points, tails = _tails(k + j, n, m, alike, other)
+        step = (points[-1] - points[0]) / (points.size - 1)
+        at = (k - points[0]) / step
+        low = min(int(at + _TIE), points.size - 1)
+        high = min(low + 1, points.size - 1)
+        logs = tails[low] + (at - low) * (tails[high] - tails[low])
+        found.append((np.exp(logs), np.exp(np.minimum(tails[0], tails[-1]))))
+    return np.array(found).transpose(1, 0, 2)
+
+
+def _counted(sums: _Sums) -> Floats:
+    """p and least p by intra-class correlation, every count weighed, comparisons with like many together."""
+    successes = sums.k + sums.j
+    low = np.maximum(0.0, successes - sums.m)
+    lengths = (np.minimum(successes, sums.n) - low).astype(np.int64) + 1
+    order = np.argsort(lengths, kind="stable")
+    found = np.empty((2, len(order), ICC_GRID.size))
+    start = 0
+    while start < len(order):
+        some = max(1, _AT_ONCE // int(lengths[order[start]]))
+        # Few that are much longer than the first would make all as long.
+        part = order[start : start + some]
+        part = part[lengths[part] <= 2 * lengths[part[0]]]
+        found[:, part] = _weighed(sums.some(part), low[part], lengths[part])
+        start += part.size
+    return found
+
+
+def _weighed(sums: _Sums, low: Floats, lengths: NDArray[np.int64]) -> Floats:
+    share = (sums.k + sums.j) / (sums.n + sums.m)
+    at = np.arange(int(lengths.max()))
+    x = low[:, None] + at
+    first, second = sums.n[:, None] - x[:, :-1], (sums.k + sums.j)[:, None] - x[:, :-1]
+    # From each count to the next one: how many times as probable it is, by correlation.
+    grown = _odds(x[:, :-1], first, sums.n, share, sums.alike)
+    grown /= _odds(second - 1, sums.m[:, None] - second + 1, sums.m, share, sums.other)
+    there = at[:, None] < lengths[:, None, None]
+    logs = np.zeros((len(share), at.size, ICC_GRID.size))
+    np.cumsum(np.log(np.where(there[:, 1:], grown, 1.0)), axis=1, out=logs[:, 1:])
+    weight = np.exp(logs - logs.max(axis=1, keepdims=True)) * there
+    far = np.round(np.abs(x - (sums.n * share)[:, None]) / _TIE)
+    ends = np.stack([sums.k - low, np.zeros(len(low)), lengths - 1.0], axis=1).astype(np.int64)
+    limit = np.take_along_axis(far, ends, axis=1)[:, :, None]
+    beyond = ((far[:, None] > limit) + 1.0 * (far[:, None] >= limit)) / 2
+    p = np.clip((beyond @ weight) / weight.sum(axis=1)[:, None], np.finfo(np.float64).tiny, 1.0)
+    return np.stack([p[:, 0], p[:, 1:].min(axis=1)])
+
+
+def _odds(x: Floats, left: Floats, n: Floats, share: Floats, alike: Floats) -> Floats:
+    """How many times as probable ``x + 1`` of a side is as ``x``, with ``left`` others, by correlation."""
+    rho = (alike / np.maximum(1.0, n - 1))[:, None] * ICC_GRID
+    of_beta = rho > _INDEPENDENT
+    odds = 1 / np.where(of_beta, rho, 0.5) - 1
+    yes, no = (np.where(of_beta, s[:, None] * odds, s[:, None])[:, None] for s in (share, 1 - share))
+    counted = of_beta[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alike_ones = (yes + x[..., None] * counted) / (no + (left[..., None] - 1) * counted)
+        return np.asarray((left / (x + 1))[..., None] * alike_ones)
 
 
 @lru_cache(maxsize=1024)

@@ -1,11 +1,14 @@
 """Means and shares of clusters, whose members are alike; which are clusters is for others to decide."""
 
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from stereotrope.errors import UsageError
-from stereotrope.stats.agreement import pearson
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
 
@@ -16,12 +19,16 @@ _ALIKE = 0.99
 _COUNTED_OUT = 160
 """Clusters of both sides up to which the ways to exchange them are counted out."""
 
+_LISTED = 13_000
+"""Ways to exchange them up to which they are listed, eight of sixteen in 12,870: quicker than sums."""
+_SUMS_AT_ONCE = 500_000
+
 _Ints = NDArray[np.int64]
 
 
 def cluster_permutation_test(
     k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike
-) -> tuple[float, float]:
+) -> tuple[Floats, Floats]:
     r"""Exact two-sided p-value that two sides are made of like clusters, by exchanging whole ones.
 
     With :math:`\bar p` the share of all, :math:`T = Σ_{c ∈ 1} (k_c - \bar p n_c)`; p is the part of all ways
@@ -29,88 +36,153 @@ def cluster_permutation_test(
     so that p may be as small as :math:`1/\binom{m_1+m_2}{m_1}`; of more than 160 clusters :math:`T` is taken
     for normal. The level holds at any intra-class correlation.
 
-    k1, n1, k2, n2: Successes and trials of each cluster of both sides, shapes ``(m1,)`` and ``(m2,)``; whole
-        numbers, at least one trial each. Clusters of unlike sizes are weighed to about a thousandth.
-    Returns p, p_least: In (0, 1], and the least p that some choice of these clusters would have had; NaN
-        where a side has no cluster.
+    k1, n1, k2, n2: Successes and trials of each cluster of both sides, shapes ``(…, m1)`` and ``(…, m2)``:
+        one comparison or many; whole numbers, at least one trial each. Clusters of unlike sizes are weighed
+        to about a thousandth.
+    Returns p, p_least: Of shape ``(…)``, in (0, 1], and the least p that some choice of these clusters would
+        have had; NaN where a side has no cluster.
     Source: Gail, Mark, Carroll, Green and Pee (1996), Statistics in Medicine 15 (whole clusters exchanged);
         Pagano and Tritchler (1983), JASA 78 (counting out).
     """
-    k, n = (np.concatenate([np.asarray(x, np.int64) for x in both]) for both in ((k1, k2), (n1, n2)))
-    m, first = k.size, np.size(k1)
+    sides = [np.asarray(x, np.int64) for x in (k1, k2, n1, n2)]
+    k, n = (np.concatenate(both, axis=-1) for both in (sides[:2], sides[2:]))
+    shape, m, first = k.shape[:-1], k.shape[-1], sides[0].shape[-1]
     if not 0 < first < m:
-        return float("nan"), float("nan")
-    residuals = n.sum() * k - n * k.sum()
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    residuals = (n.sum(axis=-1, keepdims=True) * k - n * k.sum(axis=-1, keepdims=True)).reshape(-1, m)
     smaller = slice(first) if 2 * first <= m else slice(first, m)
     chosen = min(first, m - first)
     if m > _COUNTED_OUT:
-        ends = residuals[smaller].sum(), np.sort(residuals)[:chosen].sum(), np.sort(residuals)[-chosen:].sum()
-        sd = np.sqrt(chosen * (m - chosen) / m * residuals.var(ddof=1))
-        seen, *extremes = (2 * special.ndtr(-abs(end) / sd) if sd else 1.0 for end in ends)
-        return float(seen), float(min(extremes))
-    steps = _steps(residuals, chosen)
-    ways = _chosen(steps, chosen)
-    # Times m, so that distances from the middle are whole numbers.
-    far = np.abs(m * np.arange(ways.size) - chosen * steps.sum())
-    distances = abs(m * steps[smaller].sum() - chosen * steps.sum()), far[ways > 0].max()
-    p, least = (float(ways[far >= distance].sum() / ways.sum()) for distance in distances)
-    return min(1.0, p), min(1.0, least)
+        ranked = np.sort(residuals, axis=1)
+        ends = [residuals[:, smaller], ranked[:, :chosen], ranked[:, -chosen:]]
+        sd = np.sqrt(chosen * (m - chosen) / m * residuals.var(axis=1, ddof=1))
+        seen, *extremes = (_beyond(np.abs(end.sum(axis=1)), sd) for end in ends)
+        p, least = seen, np.minimum(*extremes)
+    else:
+        steps = _steps(residuals, chosen)
+        # Times m, so that distances from the middle are whole numbers.
+        middle = chosen * steps.sum(axis=1)
+        seen = np.abs(m * steps[:, smaller].sum(axis=1) - middle)
+        if comb(m, chosen) <= _LISTED:
+            p, least = _listed(m * steps, _choices(m, chosen), middle, seen)
+        else:
+            p, least = np.array([_counted(*of, chosen) for of in zip(steps, seen, strict=True)]).T
+    return p.reshape(shape), least.reshape(shape)
 
 
-def cluster_flip_test(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> tuple[float, float]:
+def cluster_flip_test(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> tuple[Floats, Floats]:
     r"""Exact two-sided p-value that either side of matched clusters might be the other.
 
     As :func:`cluster_permutation_test`, but the sides of each pair are exchanged: p is the part of all
     :math:`2^m` ways to do so in which the difference of the sides' residuals is as large, so that what the
     sides of a pair have in common does not count. Of pairs of one member it is the exact test of McNemar.
 
-    k1, n1, k2, n2: Successes and trials of each cluster, those of one pair at one place, shapes ``(m,)``;
-        whole numbers.
-    Returns p, p_least: In (0, 1], and the least p of some of these ways; NaN without a pair.
+    k1, n1, k2, n2: Successes and trials of each cluster, those of one pair at one place, shapes ``(…, m)``:
+        one comparison or many; whole numbers.
+    Returns p, p_least: Of shape ``(…)``, in (0, 1], and the least p of some of these ways; NaN without a
+        pair.
     Source: Gail, Mark, Carroll, Green and Pee (1996), Statistics in Medicine 15.
     """
-    k, n = (np.array(both, np.int64) for both in ((k1, k2), (n1, n2)))
-    if not k.size:
-        return float("nan"), float("nan")
-    gaps = np.diff(n.sum() * k - n * k.sum(), axis=0)[0]
-    if gaps.size > _COUNTED_OUT:
-        reach = np.array([abs(gaps.sum()), np.abs(gaps).sum()]) / max(1.0, np.sqrt(np.sum(gaps * gaps)))
-        seen, least = (2 * special.ndtr(-reach)).tolist()
-        return seen, least
-    steps = gaps // max(1, int(np.gcd.reduce(gaps)))
-    steps = np.rint(steps * min(1.0, _MOST_SUMS / max(1, int(np.abs(steps).sum())))).astype(np.int64)
-    most = int(np.abs(steps).sum())
-    ways = np.zeros(most + 1)
-    ways[0] = 1.0
-    for step in np.abs(steps).tolist():
-        ways = 0.5 * (ways + np.concatenate([np.zeros(step), ways[: ways.size - step]]))
-    far = np.abs(2 * np.arange(most + 1) - most)
-    p, least = (float(ways[far >= distance].sum()) for distance in (abs(steps.sum()), most))
-    return min(1.0, p), min(1.0, least)
+    k, n = (np.stack([np.asarray(x, np.int64) for x in both], axis=-2) for both in ((k1, k2), (n1, n2)))
+    shape, m = k.shape[:-2], k.shape[-1]
+    if not m:
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    both = (-2, -1)
+    gaps = np.diff(n.sum(axis=both, keepdims=True) * k - n * k.sum(axis=both, keepdims=True), axis=-2)
+    gaps = gaps.reshape(-1, m)
+    if m > _COUNTED_OUT:
+        sd = np.maximum(1.0, np.sqrt(np.sum(gaps * gaps, axis=1)))
+        p, least = (_beyond(end, sd) for end in (np.abs(gaps.sum(axis=1)), np.abs(gaps).sum(axis=1)))
+    else:
+        steps = gaps // np.maximum(1, np.gcd.reduce(gaps, axis=1))[:, None]
+        scale = np.minimum(1.0, _MOST_SUMS / np.maximum(1, np.abs(steps).sum(axis=1)))
+        steps = np.rint(steps * scale[:, None]).astype(np.int64)
+        seen = np.abs(steps.sum(axis=1))
+        if 2 ** (m - 1) <= _LISTED:
+            p, least = _listed(steps, _flips(m), np.zeros(len(steps)), seen)
+        else:
+            p, least = np.array([_flipped(*of) for of in zip(np.abs(steps), seen, strict=True)]).T
+    return p.reshape(shape), least.reshape(shape)
 
 
-def shared_correlation(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> float:
+def shared_correlation(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats:
     """Correlation of the shares of matched clusters, one standard error below the one seen, at least 0.
 
     So little is believed for :func:`~stereotrope.stats.newcombe` to narrow an interval by: by all that is
     seen, intervals of 4 to 20 pairs would cover 0.82 to 0.96.
 
-    k1, n1, k2, n2: Successes and trials of each cluster, those of one pair at one place, shapes ``(m,)``.
-    Returns: In [0, 1); 0 where a side does not vary.
+    k1, n1, k2, n2: Successes and trials of each cluster, those of one pair at one place, shapes ``(…, m)``.
+    Returns: Of shape ``(…)``, in [0, 1); 0 where a side does not vary.
     """
     shares = [np.asarray(k, np.float64) / np.asarray(n, np.float64) for k, n in ((k1, n1), (k2, n2))]
-    if min(map(np.ptp, shares)) <= 0:
-        return 0.0
-    seen = np.clip(float(pearson(*shares)), -_ALIKE, _ALIKE)
-    return max(0.0, float(np.tanh(np.arctanh(seen) - 1 / np.sqrt(max(1, shares[0].size - 3)))))
+    varies = np.minimum(*(np.ptp(side, axis=-1) for side in shares)) > 0
+    one, other = (side - side.mean(axis=-1, keepdims=True) for side in shares)
+    size = np.sqrt((one * one).sum(axis=-1) * (other * other).sum(axis=-1))
+    seen = np.clip((one * other).sum(axis=-1) / np.where(varies, size, 1.0), -_ALIKE, _ALIKE)
+    believed = np.tanh(np.arctanh(seen) - 1 / np.sqrt(max(1, one.shape[-1] - 3)))
+    return np.asarray(np.where(varies, np.maximum(0.0, believed), 0.0), np.float64)
+
+
+def _beyond(distance: Floats, sd: Floats) -> Floats:
+    """How probable a normal variable is to be as far from its mean."""
+    return np.asarray(np.where(sd > 0, 2 * special.ndtr(-distance / np.where(sd > 0, sd, 1.0)), 1.0))
+
+
+def _listed(steps: _Ints, ways: Floats, middle: ArrayLike, seen: _Ints) -> tuple[Floats, Floats]:
+    """p and least p by every way to choose, in columns; whole numbers, which floats hold exactly."""
+    p, least = np.empty((2, len(steps)))
+    at_once = max(1, _SUMS_AT_ONCE // ways.shape[1])
+    middles = np.asarray(middle, np.float64)
+    for start in range(0, len(steps), at_once):
+        part = slice(start, start + at_once)
+        far = np.abs(steps[part].astype(np.float64) @ ways - middles[part, None])
+        p[part] = (far >= seen[part, None]).mean(axis=1)
+        least[part] = (far >= far.max(axis=1, keepdims=True)).mean(axis=1)
+    return p, least
+
+
+@lru_cache(maxsize=32)
+def _choices(m: int, chosen: int) -> Floats:
+    """Every way to choose so many of ``m``, a column each."""
+    listed = np.array(list(combinations(range(m), chosen)))
+    ways = np.zeros((m, len(listed)))
+    ways[listed.T, np.arange(len(listed))] = 1.0
+    return ways
+
+
+@lru_cache(maxsize=16)
+def _flips(m: int) -> Floats:
+    """Every way to exchange the sides of ``m`` pairs, but for the mirrored ones, a column each."""
+    exchanged = (np.arange(2 ** (m - 1)) >> np.arange(m)[:, None]) & 1
+    return 1.0 - 2.0 * exchanged.astype(np.float64)
+
+
+def _counted(steps: _Ints, seen: int, chosen: int) -> tuple[float, float]:
+    """p and least p of one comparison, by how many choices have each sum."""
+    ways = _chosen(steps, chosen)
+    far = np.abs(steps.size * np.arange(ways.size) - chosen * steps.sum())
+    p, least = (float(ways[far >= end].sum() / ways.sum()) for end in (seen, far[ways > 0].max()))
+    return min(1.0, p), min(1.0, least)
+
+
+def _flipped(steps: _Ints, seen: int) -> tuple[float, float]:
+    """p and least p of one comparison of matched clusters, by how probable each sum is."""
+    most = int(steps.sum())
+    ways = np.zeros(most + 1)
+    ways[0] = 1.0
+    for step in steps.tolist():
+        ways = 0.5 * (ways + np.concatenate([np.zeros(step), ways[: ways.size - step]]))
+    far = np.abs(2 * np.arange(most + 1) - most)
+    p, least = (float(ways[far >= end].sum()) for end in (seen, most))
+    return min(1.0, p), min(1.0, least)
 
 
 def _steps(residuals: _Ints, chosen: int) -> _Ints:
     """Residuals as small whole numbers from 0."""
-    steps = residuals - residuals.min()
-    steps //= max(1, int(np.gcd.reduce(steps)))
-    reach = int(np.sort(steps)[-chosen:].sum())
-    return np.asarray(np.rint(steps * min(1.0, _MOST_SUMS / max(1, reach))), np.int64)
+    steps = residuals - residuals.min(axis=1, keepdims=True)
+    steps //= np.maximum(1, np.gcd.reduce(steps, axis=1))[:, None]
+    reach = np.sort(steps, axis=1)[:, -chosen:].sum(axis=1)
+    return np.asarray(np.rint(steps * np.minimum(1.0, _MOST_SUMS / np.maximum(1, reach))[:, None]), np.int64)
 
 
 def _chosen(steps: _Ints, chosen: int) -> Floats:

@@ -90,13 +90,14 @@ def icc_beliefs(own: Floats, peers: Floats) -> Floats:
     """Two ways to weigh intra-class correlations, of which the more careful one is to be believed.
 
     own: Log-likelihoods of the clusters at hand (:func:`icc_evidence`), by which their peers are believed by
-        a third, and all correlations are even for the rest.
+        a third, and all correlations are even for the rest; shape ``(…, 16)``.
     peers: The mixture of cells like theirs (:func:`icc_mixture`), alone: where clusters are of two kinds, a
         few of them look more alike than they are.
-    Returns: Shape ``(2, 16)``, rows sum to 1.
+    Returns: Shape ``(…, 2, 16)``, rows sum to 1.
     """
     even = _normalised(_STEPS)
-    return np.stack([_normalised(own + np.log((peers + 2 * even) / 3)), peers])
+    believed = _normalised(own + np.log((peers + 2 * even) / 3))
+    return np.stack([believed, np.broadcast_to(peers, believed.shape)], axis=-2)
 
 
 def effective_trials(
@@ -150,7 +151,9 @@ def widened_number(n: ArrayLike, alike: ArrayLike, weights: Floats, *, level: fl
     return np.asarray(np.where(grown > 0, number * (z / at) ** 2, number))
 
 
-def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+def effective_counts(
+    k: ArrayLike, n: ArrayLike, *, level: float = 0.95, starts: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
     """Successes and trials that carry as much information as independent ones would.
 
     What the counts themselves say of the intra-class correlation (:func:`icc_evidence`) makes the effective
@@ -158,15 +161,21 @@ def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tupl
 
     k, n: Successes and trials of each cluster, shape ``(m,)``.
     level: Nominal coverage of the interval it is meant for.
-    Returns k_effective, n_effective: Their quotient is that of the sums. Where all members agree every
-        correlation remains as likely, and 0 of 200 in ten clusters counts like 0 of 16. With one cluster,
-        or clusters of one member, the plain sums.
+    starts: Where each of several cells, of a cluster or more, begins; they are of one cell when None.
+    Returns k_effective, n_effective: Numbers, with ``starts`` of shape ``(cells,)``. Their quotient is that
+        of the sums. Where all members agree every correlation remains as likely, and 0 of 200 in ten clusters
+        counts like 0 of 16. With one cluster, or clusters of one member, the plain sums.
     """
     successes, trials = np.asarray(k, np.float64), np.asarray(n, np.float64)
-    total = float(trials.sum())
-    weights = icc_weights([icc_evidence(successes, trials)])[0] if np.sum(trials > 0) > 1 else None
-    effective = float(effective_trials(trials, weights, level=level))
-    return float(successes.sum()) * (effective / total if total else 0.0), effective
+    if not trials.size:
+        none = np.zeros(np.shape(0.0 if starts is None else starts))
+        return none, none
+    begins = np.asarray([0] if starts is None else starts, np.int64)
+    total, hits, several = (np.add.reduceat(part, begins) for part in (trials, successes, 1 * (trials > 0)))
+    weights = _normalised(icc_evidence(successes, trials, begins) + _STEPS)
+    effective = np.where(several > 1, effective_trials(trials, weights, level=level, starts=begins), total)
+    counts = np.stack([hits * np.where(total > 0, effective / np.maximum(total, 1.0), 0.0), effective])
+    return tuple(counts if starts is not None else counts[:, 0])
 
 
 def _scaled(k: ArrayLike, n: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

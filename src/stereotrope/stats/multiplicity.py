@@ -13,7 +13,7 @@ _FAR = 40.0
 """Standard deviations beyond which a hypergeometric probability is 0 in a float."""
 _TIE = 1e-7
 """Difference of logarithms up to which two tables are equally probable: what rounding makes of equal ones."""
-_AT_ONCE = 2_000_000
+_AT_ONCE = 200_000
 """Tables whose probabilities are held in memory together."""
 
 
@@ -148,6 +148,14 @@ def _reach(tables: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return low, high
 
 
+def log_factorial(x: NDArray[np.int64]) -> Floats:
+    """Logarithms of the factorials of whole numbers, looked up where that is less work."""
+    most = int(x.max(initial=0))
+    if most < x.size:
+        return np.asarray(special.gammaln(np.arange(most + 1) + 1.0)[x])
+    return np.asarray(special.gammaln(x + 1.0))
+
+
 def _two_sided(
     tables: NDArray[np.int64], lows: NDArray[np.int64], highs: NDArray[np.int64], of_seen: float
 ) -> Floats:
@@ -158,7 +166,7 @@ def _two_sided(
     k, n, j, m = (np.repeat(column, lengths) for column in tables.T)
     first = np.arange(lengths.sum()) - np.repeat(starts - lows, lengths)
     second = k + j - first
-    ways = -sum(special.gammaln(x + 1.0) for x in (first, n - first, second, m - second))
+    ways = -sum(map(log_factorial, (first, n - first, second, m - second)), np.zeros(len(first)))
     seen = np.repeat(ways[starts + tables[:, 0] - lows], lengths)
     parts = np.exp(ways - np.repeat(np.maximum.reduceat(ways, starts), lengths))
     rare = np.where(ways < seen - _TIE, parts, np.where(ways <= seen + _TIE, of_seen * parts, 0.0))

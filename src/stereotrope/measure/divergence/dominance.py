@@ -1,37 +1,29 @@
 """Values that take over: conditions that show one value only, and dominant values that change."""
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cells import (
-    NO_LABEL,
-    NO_REFERENCE,
-    SMALL_N,
-    Cell,
-    Key,
-    read_cells,
-    reference_of,
-    share_row,
-)
+from stereotrope.measure.cell_pairs import CellPairs, with_baseline
+from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
+from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
 from stereotrope.measure.contract import register
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.tidy import estimate_columns, excluded_json, factor_names
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import effective_counts, wilson
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
 
 _SODA = "SODA, section on deterministic cases and dominance shifts"
 
 
-def dominant(cell: Cell) -> tuple[str, float]:
-    """The most frequent value of a cell with labels (ties by name), and its share."""
-    value = min(cell.seen, key=lambda v: (-cell.count(v), v))
-    return value, cell.count(value) / cell.n
+_NUMBER = "\0number"
+"""A column's name that no factor has."""
 
 
 @register(
@@ -118,101 +110,152 @@ def deterministic_share(
             f"deterministic_share: by must list factors of within, found {outside[0]!r} beside "
             f"within={list(within)}; give by= some of these, or [] for one share over all"
         )
-    cells = read_cells(labels, by=factors, attributes=attributes, argument="within")
-    chance = _chance(cells, n_within=len(within))
-    shares: dict[tuple[Key, str], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        key = tuple(cell.key[factors.index(name)] for name in by)
-        shares[key, ALL_ATTRIBUTES].append(cell)
-        shares[key, cell.attribute].append(cell)
-    rows = [
-        {
-            **dict(zip(by, key, strict=True)),
-            "attribute": attribute,
-            **_share_of_cells(members, chance, min_n=min_n, level=level),
-        }
-        for (key, attribute), members in sorted(shares.items(), key=lambda item: item[0][1] != ALL_ATTRIBUTES)
-    ]
-    rows += [
-        {**dict(zip(factors, cell.key, strict=True)), **_dominant_row(cell, min_n=min_n, level=level)}
-        for cell in cells
-    ]
-    shared = {"definition": "paper", "level": level, "source": _SODA}
-    return estimate_frame([shared | row for row in rows], factors=factors)
+    table = read_cell_table(labels, by=factors, attributes=attributes, argument="within")
+    shares = _shares_of_cells(table, within=within, by=by, min_n=min_n, level=level)
+    each = _dominant_shares(table, min_n=min_n, level=level)
+    fixed = {"definition": "paper", "level": level, "source": _SODA}
+    return (
+        pl.concat([shares, each], how="diagonal")
+        .select(each.columns)
+        .with_columns(pl.lit(given).alias(name) for name, given in fixed.items())
+    )
 
 
-def _chance(cells: Sequence[Cell], *, n_within: int) -> dict[tuple[Key, str], float]:
+def dominants(table: CellTable) -> pl.DataFrame:
+    """The most frequent value of each cell (ties by name), a row a cell.
+
+    Columns: ``value``, its count ``k`` and ``share``; ``n_values``, and how many are ``as_frequent``.
+    """
+    cells = table.cells.select("n").with_row_index("cell")
+    values = table.values.sort("cell", "k", "value", descending=[False, True, False])
+    first = values.group_by("cell", maintain_order=True).agg(
+        pl.col("value", "k").first(),
+        n_values=pl.len(),
+        as_frequent=(pl.col("k") == pl.col("k").first()).sum(),
+    )
+    found = cells.join(first, on="cell", how="left", maintain_order="left")
+    return found.with_columns(share=pl.col("k") / pl.col("n"))
+
+
+def _with_attribute(table: CellTable, factors: Sequence[str]) -> pl.DataFrame:
+    """The attribute of each cell behind some of its factors."""
+    return pl.concat([table.levels.select(factors), table.cells.select("attribute")], how="horizontal")
+
+
+def _numbered(levels: pl.DataFrame) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    """The different rows in the order in which they first appear, and which of them each row is."""
+    known = levels.unique(maintain_order=True)
+    numbers = known.with_row_index(_NUMBER)
+    found = levels.join(numbers, on=levels.columns, how="left", nulls_equal=True, maintain_order="left")
+    return known, found[_NUMBER].to_numpy().astype(np.int64)
+
+
+def _chance(table: CellTable, within: Sequence[str]) -> Floats:
     """Probability that each cell shows one value only when its images are drawn from all groups'."""
-    pools: dict[tuple[Key, str], Counter[str]] = defaultdict(Counter)
-    for cell in cells:
-        pools[cell.key[:n_within], cell.attribute].update({value: cell.count(value) for value in cell.seen})
+    _, pool = _numbered(_with_attribute(table, within))
+    shown = table.values.with_columns(pool=pool[table.values["cell"].to_numpy()])
+    counts = shown.group_by("pool", "value").agg(pl.col("k").sum())
+    counts = counts.with_columns(total=pl.col("k").sum().over("pool"))
+    cells = pl.DataFrame({"pool": pool, "n": table.cells["n"]}).with_row_index("cell")
+    able = cells.filter(pl.col("n") > 0).join(counts, on="pool").filter(pl.col("k") >= pl.col("n"))
+    n, k, total = (able[name].to_numpy() for name in ("n", "k", "total"))
 
-    def log_choose(total: Any, n: int) -> Any:
-        return special.gammaln(total + 1) - special.gammaln(n + 1) - special.gammaln(total - n + 1)
+    def log_choose(of: NDArray[np.int64]) -> Any:
+        return special.gammaln(of + 1) - special.gammaln(n + 1) - special.gammaln(of - n + 1)
 
-    chance = {}
-    for cell in cells:
-        counts = np.array(list(pools[cell.key[:n_within], cell.attribute].values()), dtype=np.float64)
-        able = counts[counts >= cell.n] if cell.n else counts[:0]
-        ways = np.exp(log_choose(able, cell.n) - log_choose(counts.sum(), cell.n))
-        chance[cell.key, cell.attribute] = float(ways.sum())
-    return chance
+    ways = np.exp(log_choose(k) - log_choose(total))
+    return np.bincount(able["cell"].to_numpy(), ways, minlength=cells.height).astype(np.float64)
 
 
-def _share_of_cells(
-    members: Sequence[Cell], chance: dict[tuple[Key, str], float], *, min_n: int, level: float
-) -> dict[str, Any]:
-    enough = [cell for cell in members if cell.n >= min_n]
-    left = len(members) - len(enough)
-    row = {
-        "measure": "deterministic_share",
-        "n": len(enough),
-        "excluded": {f"cell with fewer than {min_n} usable labels": left},
-    }
-    if not enough:
-        return {**row, "undefined": "no cell with enough usable labels"}
-    conditions = list(dict.fromkeys(cell.key for cell in enough))
-    member = np.array([conditions.index(cell.key) for cell in enough])
-    hit = np.array([len(cell.seen) == 1 for cell in enough], dtype=np.float64)
-    effective = effective_counts(np.bincount(member, hit), np.bincount(member), level=level)
+def _shares_of_cells(
+    table: CellTable, *, within: Sequence[str], by: Sequence[str], min_n: int, level: float
+) -> pl.DataFrame:
+    """A row a combination of ``by``, for all attributes together and for each."""
+    own = _with_attribute(table, by)
+    rows, group = _numbered(pl.concat([own.with_columns(attribute=pl.lit(ALL_ATTRIBUTES)), own]))
+    _, condition = _numbered(table.levels)
+    enough = table.cells["n"].to_numpy() >= min_n
+    hit = enough & (dominants(table)["n_values"].fill_null(0).to_numpy() == 1)
+    members = pl.DataFrame(
+        {
+            "group": group,
+            "condition": np.tile(condition, 2),
+            "enough": np.tile(enough, 2),
+            "hit": np.tile(hit, 2),
+            "chance": np.tile(_chance(table, within), 2),
+        }
+    )
+    left = np.bincount(group, ~members["enough"].to_numpy(), minlength=rows.height).astype(np.int64)
+    clusters = members.filter("enough").group_by("group", "condition").agg(pl.col("hit").sum(), n=pl.len())
+    clusters = clusters.sort("group", "condition")
+    found = (
+        members.filter("enough")
+        .group_by("group")
+        .agg(pl.len().alias("n"), value=pl.col("hit").mean(), floor=pl.col("chance").mean())
+        .sort("group")
+    )
+    starts = np.searchsorted(clusters["group"].to_numpy(), found["group"].to_numpy())
+    effective = effective_counts(clusters["hit"], clusters["n"], level=level, starts=starts)
     low, high = wilson(*effective, level=level)
-    value = float(hit.mean())
-    floor = float(np.mean([chance[cell.key, cell.attribute] for cell in enough]))
+    value, floor = pl.col("value"), pl.col("floor")
     at_maximum = floor >= 1 - 1e-12
-    return {
-        **row,
-        "value": value,
-        "low": float(low),
-        "high": float(high),
-        "holds_for": LIKE_THESE,
-        "floor": floor,
-        "excess": value - floor,
-        "adjusted": None if at_maximum else (value - floor) / (1 - floor),
-        "flags": {"floor_at_maximum": at_maximum},
-        "method": "Wilson at the effective number of cells; n: cells; floor: images shuffled over groups",
-    }
+    found = found.with_columns(
+        low=low,
+        high=high,
+        holds_for=pl.lit(LIKE_THESE),
+        excess=value - floor,
+        adjusted=pl.when(~at_maximum).then((value - floor) / (1 - floor)),
+        flags=flagged(floor_at_maximum=at_maximum),
+        method=pl.lit(
+            "Wilson at the effective number of cells; n: cells; floor: images shuffled over groups"
+        ),
+    )
+    few = f"cell with fewer than {min_n} usable labels"
+    told = pl.DataFrame({"group": np.arange(rows.height), "n_excluded": left}).join(
+        found, on="group", how="left", maintain_order="left"
+    )
+    return estimate_columns(
+        told.drop("group").with_columns(
+            pl.col("n").fill_null(0),
+            rows["attribute"],
+            measure=pl.lit("deterministic_share"),
+            excluded=pl.Series([excluded_json({few: n}) for n in left.tolist()], dtype=pl.String),
+            undefined=pl.when(value.is_null()).then(pl.lit("no cell with enough usable labels")),
+        ),
+        rows.select(by),
+    )
 
 
-def _dominant_row(cell: Cell, *, min_n: int, level: float) -> dict[str, Any]:
-    clustered = cell.claim.clustered
-    row = {
-        "measure": "dominant_share",
-        "attribute": cell.attribute,
-        "n": cell.n,
-        "excluded": cell.excluded,
-        "method": "Wilson at effective n over prompts" if clustered else "Wilson",
+def _dominant_shares(table: CellTable, *, min_n: int, level: float) -> pl.DataFrame:
+    """A row a cell."""
+    rows = pl.concat([table.cells, dominants(table).select(pl.exclude("n", "cell"))], how="horizontal")
+    trials = np.where(rows["clustered"], table.trials(level), rows["n"])
+    k, n = (rows[name].fill_null(0).to_numpy().astype(np.float64) for name in ("k", "n"))
+    low, high = wilson(np.where(trials == n, k, k / np.maximum(n, 1.0) * trials), trials, level=level)
+    raised = flagged(
+        deterministic=(pl.col("n_values") == 1) & (pl.col("n") >= min_n), tie=pl.col("as_frequent") > 1
+    )
+    told: dict[str, Any] = {
+        "category": pl.col("value"),
+        "value": pl.col("share"),
+        "low": low,
+        "high": high,
+        "holds_for": pl.col("holds_for"),
+        "flags": pl.concat_str(raised, "flags", separator=",", ignore_nulls=True).replace("", None),
     }
-    if not cell.n:
-        return {**row, "undefined": NO_LABEL}
-    value, share = dominant(cell)
-    low, high = wilson(*cell.effective(value, level=level), level=level)
-    flags = {
-        "deterministic": len(cell.seen) == 1 and cell.n >= min_n,
-        "tie": [cell.count(v) for v in cell.seen].count(cell.count(value)) > 1,
-        **cell.flags,
-    }
-    ends = {"low": float(low), "high": float(high), "holds_for": cell.claim.holds_for}
-    return {**row, "category": value, "value": share, **ends, "flags": flags}
+    known = pl.col("n") > 0
+    return estimate_columns(
+        rows.select(
+            *("attribute", "n", "n_excluded", "excluded"),
+            measure=pl.lit("dominant_share"),
+            method=pl.when("clustered")
+            .then(pl.lit("Wilson at effective n over prompts"))
+            .otherwise(pl.lit("Wilson")),
+            undefined=pl.when(~known).then(pl.lit(NO_LABEL)),
+            **{name: pl.when(known).then(of) for name, of in told.items()},
+        ),
+        table.levels,
+    )
 
 
 @register(
@@ -286,29 +329,19 @@ def dominance_shift(
             f"dominance_shift: threshold must lie above 0 and at most at 1, found {threshold}; 0.7 is usual"
         )
     factors = (*factor_names(within, measure="dominance_shift", taken=(group,)), group)
-    cells = read_cells(labels, by=factors, attributes=attributes, argument="within")
-    references: dict[str, dict[Key, Cell]] = defaultdict(dict)
-    for cell in cells:
-        if cell.key[-1] == baseline:
-            references[cell.attribute][cell.key[:-1]] = cell
-    if cells and not references:
-        found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells})))
+    table = read_cell_table(labels, by=factors, attributes=attributes, argument="within")
+    if table.cells.height and baseline not in table.levels[group]:
+        found = ", ".join(map(repr, sorted({str(name) for name in table.levels[group]})))
         raise UsageError(f"dominance_shift: no {group} {baseline!r}; found {found}; name it with baseline=")
-    rows = []
-    for cell in (c for c in cells if c.key[-1] != baseline):
-        reference = reference_of(cell.key[:-1], references[cell.attribute])
-        shared = {
-            **share_row(cell, factors, reference),
-            "measure": "dominance_shift",
-            "definition": "paper",
-            "contrast": group,
-            "reference": baseline,
-            "n_reference": reference.n if reference else 0,
-            "method": f"threshold {threshold}",
-            "source": _SODA,
-        }
-        rows.append({**shared, **_shift(cell, reference, threshold=threshold, min_n=min_n)})
-    return estimate_frame(rows, factors=factors)
+    pairs = with_baseline(table, baseline, len(factors) - 1)
+    told = _shifts(pairs, threshold=threshold, min_n=min_n).with_columns(
+        measure=pl.lit("dominance_shift"),
+        definition=pl.lit("paper"),
+        contrast=pl.lit(group),
+        reference=pl.lit(baseline),
+        source=pl.lit(_SODA),
+    )
+    return estimate_columns(told, table.levels_of(pairs.cell))
 
 
 def _check_min_n(measure: str, min_n: int) -> None:
@@ -316,16 +349,40 @@ def _check_min_n(measure: str, min_n: int) -> None:
         raise UsageError(f"{measure}: min_n must be at least 1, found {min_n}; {SMALL_N} is usual")
 
 
-def _shift(cell: Cell, reference: Cell | None, *, threshold: float, min_n: int) -> dict[str, Any]:
-    if reference is None or not reference.n:
-        return {"undefined": NO_REFERENCE}
-    if not cell.n:
-        return {"undefined": NO_LABEL}
-    if min(cell.n, reference.n) < min_n:
-        return {"undefined": f"fewer than {min_n} usable labels", "flags": "small_n"}
-    (before, was), (after, now) = dominant(reference), dominant(cell)
-    return {
-        "value": float(before != after and was >= threshold and now >= threshold),
-        "category": f"{before} → {after}",
-        "method": f"threshold {threshold}; dominance {now:.2f}, in the reference {was:.2f}",
-    }
+def _shifts(pairs: CellPairs, *, threshold: float, min_n: int) -> pl.DataFrame:
+    """Whether each cell has another dominant value than its baseline."""
+    best = dominants(pairs.table).select(pl.col("value", "share"))
+    now, was = (best.select(pl.all().gather(side)) for side in (pairs.cell, pairs.other))
+    rows = pl.concat(
+        [
+            pairs.sides.select("attribute", "n", n_reference=pl.col("n_other").fill_null(0)),
+            pairs.left_out(),
+            now,
+        ],
+        how="horizontal",
+    ).with_columns(was["value"].alias("before"), was["share"].alias("was"))
+    few = pl.min_horizontal("n", "n_reference") < min_n
+    rows = rows.with_columns(
+        undefined=pl.when(pl.col("n_reference") == 0)
+        .then(pl.lit(NO_REFERENCE))
+        .when(pl.col("n") == 0)
+        .then(pl.lit(NO_LABEL))
+        .when(few)
+        .then(pl.lit(f"fewer than {min_n} usable labels"))
+    )
+    known = pl.col("undefined").is_null()
+    dominate = (pl.col("share") >= threshold) & (pl.col("was") >= threshold)
+    told = rows["share"], rows["was"], rows.select(known).to_series()
+    methods = [
+        f"threshold {threshold}"
+        + (f"; dominance {share:.2f}, in the reference {before:.2f}" if given else "")
+        for share, before, given in zip(*told, strict=True)
+    ]
+    small = (pl.col("n") > 0) & (pl.col("n_reference") > 0) & few
+    return rows.select(
+        *("attribute", "n", "n_reference", "n_excluded", "excluded", "undefined"),
+        value=pl.when(known).then((pl.col("before") != pl.col("value")) & dominate).cast(pl.Float64),
+        category=pl.when(known).then(pl.format("{} → {}", "before", "value")),
+        flags=flagged(small_n=small),
+        method=pl.Series(methods, dtype=pl.String),
+    )

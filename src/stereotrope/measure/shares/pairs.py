@@ -99,7 +99,8 @@ def rate_of(hits: NDArray[np.bool_], units: NDArray[np.int64], claim: Claim, lev
     """Part of the pictures that are hits, with Wilson's interval over the units."""
     counts, method = (float(hits.sum()), float(hits.size)), "Wilson"
     if claim.clustered:
-        counts = effective_counts(np.bincount(units, hits), np.bincount(units), level=level)
+        k, n = effective_counts(np.bincount(units, hits), np.bincount(units), level=level)
+        counts = float(k), float(n)
         method = f"Wilson; effective n {counts[1]:.1f} over {units.max() + 1} units"
     low, high = map(float, wilson(*counts, level=level))
     ends = {"value": float(hits.mean()), "low": low, "high": high}

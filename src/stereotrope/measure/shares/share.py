@@ -11,7 +11,7 @@ from stereotrope.measure.cell_table import CellTable, read_cell_table
 from stereotrope.measure.cells import NO_LABEL, as_names
 from stereotrope.measure.contract import register
 from stereotrope.measure.named import Named, named_values
-from stereotrope.measure.tidy import estimate_columns, factor_names
+from stereotrope.measure.tidy import count_alike, estimate_columns, factor_names
 from stereotrope.stats import ICC_GRID, wilson
 from stereotrope.stats.arrays import Floats
 
@@ -99,7 +99,7 @@ def share(
     if of is not None and (outside := [v for v in as_names(value, what="value") if v not in of]):
         raise UsageError(f"share: value {outside[0]!r} is not in of={list(of)}; add it to of")
     names = as_names(attribute, what="attribute") or None
-    meant = named_values(labels, names, value, of)
+    meant = named_values(count_alike(labels, factors=by, attributes=names), names, value, of)
     return _shares(meant, names, by=by, simultaneous=simultaneous, level=level)
 
 
@@ -114,8 +114,10 @@ def _shares(
     )
     fewer = pl.lit(1 - level) / (pl.col("category").list.len().clip(1) if simultaneous else 1)
     cells = table.cells.with_row_index("cell").join(asked, on="attribute", maintain_order="left")
+    annotators = table.levels["annotator"] if "annotator" in by else None
+    trouble = meant.why_nots(table.cells["attribute"], annotators)
     cells = cells.with_columns(
-        undefined=pl.coalesce(_trouble(table, meant), pl.when(pl.col("n") == 0).then(pl.lit(NO_LABEL))),
+        undefined=pl.coalesce(trouble, pl.when(pl.col("n") == 0).then(pl.lit(NO_LABEL))),
         each=1 - fewer,
     )
     cells = cells.with_columns(trials=_trials(table, cells["each"].to_numpy()))
@@ -215,25 +217,14 @@ def female_ratio(
     """
     by = factor_names(by, measure="female_ratio", what="by")
     names, both = (attribute,), as_names((female, male), what="female and male")
-    meant = named_values(labels, names, female, both, arguments={female: "female", male: "male"})
+    alike = count_alike(labels, factors=by, attributes=names)
+    meant = named_values(alike, names, female, both, arguments={female: "female", male: "male"})
     found = _shares(meant, names, by=by, level=level)
     return found.with_columns(
         measure=pl.lit("female_ratio"),
         definition=pl.lit("everyday"),
         source=pl.lit("everyday gender, R_f; interval Wilson 1927"),
     )
-
-
-def _trouble(table: CellTable, meant: Named) -> pl.Series:
-    """Why the labels of each cell cannot show what is asked."""
-    of = table.levels.select(c for c in ("annotator",) if c in table.levels.columns)
-    of = pl.concat([table.cells.select("attribute"), of], how="horizontal")
-    found = [
-        {**scope, "why": meant.why_not(scope["attribute"], scope)}
-        for scope in (of.unique().to_dicts() if meant.trouble else ())
-    ]
-    whys = pl.DataFrame(found, schema=dict.fromkeys((*of.columns, "why"), pl.String))
-    return of.join(whys, on=of.columns, how="left", nulls_equal=True, maintain_order="left")["why"]
 
 
 def _trials(table: CellTable, level: Floats) -> pl.Series:
@@ -247,7 +238,7 @@ def _trials(table: CellTable, level: Floats) -> pl.Series:
 def _clusters(table: CellTable, trials: pl.Series) -> pl.Series:
     """What the method says of cells whose units are prompts."""
     cells, weights = table.weights
-    told = zip(trials[cells], table.n_prompts()[cells], weights @ ICC_GRID, strict=True)
+    told = zip(trials[cells], table.sizes[cells.to_numpy()], weights @ ICC_GRID, strict=True)
     words = [
         f"; effective n {n:.1f} over {units} units, intra-class correlation {icc:.2f}"
         for n, units, icc in told

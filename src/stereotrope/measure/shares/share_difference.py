@@ -1,46 +1,31 @@
 """How much a share differs between a group and the baseline, or between two groups."""
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
-from math import comb
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cells import (
-    NO_LABEL,
-    NO_REFERENCE,
-    PAIR,
-    SMALL_N,
-    Cell,
-    Key,
-    Peers,
-    as_names,
-    bound_columns,
-    read_cells,
-    reference_of,
-    share_row,
-)
+from stereotrope.measure.cell_pairs import CellPairs, all_of, of_two_levels, with_baseline
+from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
+from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, PAIR, SMALL_N, as_names
 from stereotrope.measure.contract import register
-from stereotrope.measure.named import named_values
+from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.shares.share import share
-from stereotrope.measure.tidy import estimate_frame, factor_names
-from stereotrope.measure.units import claim_of
+from stereotrope.measure.tidy import count_alike, estimate_columns, factor_names
+from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
 from stereotrope.stats import (
-    ICC_GRID,
     benjamini_hochberg,
-    beta_binomial_test,
-    beyond_exact,
-    cluster_flip_test,
-    cluster_permutation_test,
+    clusters_apart,
     fisher_exact,
     fisher_least,
     icc_beliefs,
     newcombe,
     shared_correlation,
 )
+from stereotrope.stats.arrays import Floats
 
 _CLUSTERED = "Newcombe at effective n over prompts; p: whole prompts exchanged, counted out; {}"
 _MATCHED = "Newcombe at effective n over prompts, correlation {:.2f}; p: sides of prompts exchanged; {}"
@@ -48,10 +33,6 @@ _FURTHER = "at its end beta-binomial"
 _FEWEST_FLIPPED = 6
 """Prompts from which on the sides of each are exchanged: with five, p could not be below 0.06."""
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
-
-_Tested = tuple[dict[str, Any], list[int], list[float], float, tuple[float, float] | None]
-"""A row to be tested, counts, effective counts, the correlation of both sides, and p and the least p where
-prompts are the units."""
 
 
 @register(
@@ -147,99 +128,150 @@ def share_difference(
     within = factor_names(within, measure="share_difference", taken=(group, *extra))
     by = (*within, *extra, group)
     names = as_names(attribute, what="attribute") or None
-    meant = named_values(labels, names, value, of)
-    cells = read_cells(meant.labels, by=by, attributes=names, of=meant.allowed, argument="within")
-    if baseline is not None and not any(cell.key[-1] == baseline for cell in cells):
-        found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells}))) or "none"
+    alike = count_alike(labels, factors=by, attributes=names, argument="within")
+    meant = named_values(alike, names, value, of)
+    table = read_cell_table(meant.labels, by=by, attributes=names, of=meant.allowed, argument="within")
+    if baseline is not None and baseline not in table.levels[group]:
+        found = ", ".join(map(repr, sorted({str(name) for name in table.levels[group]}))) or "none"
         raise UsageError(f"share_difference: no {group} {baseline!r}; found {found}")
-    rows: list[dict[str, Any]] = []
-    tested: list[_Tested] = []
-    for cell, reference, name in _comparisons(cells, baseline=baseline, pairs=pairs, n_within=len(within)):
-        shared = {
-            "measure": "share_difference",
-            **share_row(cell, by, reference),
-            "contrast": group,
-            "reference": name,
-            "sides": None if name == baseline else PAIR,
-            "level": level,
-            "n_reference": reference.n if reference else 0,
-            "method": "Newcombe; p: Fisher exact" + ", mid-p" * mid_p,
-            "source": _SOURCE,
-        }
-        why = meant.why_not(cell.attribute, shared) or meant.why_not(cell.attribute, {**shared, group: name})
-        shown = sorted({*cell.seen, *(reference.seen if reference else ())})
-        for category in meant.wanted or shown or (None,):
-            row = {**shared, "category": category}
-            rows.append(row)
-            if category is None or reference is None or not cell.n or not reference.n:
-                row["undefined"] = why or (NO_REFERENCE if cell.n else NO_LABEL)
-            elif why:
-                row["undefined"] = why
-            else:
-                tested.append(_tested(row, category, cell, reference, level))
-    _add_numbers(tested, level=level, mid_p=mid_p)
-    return estimate_frame(rows, factors=by)
+    listed = [] if baseline is None else [with_baseline(table, baseline, len(within))]
+    compared = all_of([*listed, *([of_two_levels(table, baseline)] if pairs else [])])
+    rows = _rows(compared, meant, group)
+    told = _differences(compared, rows, level=level, mid_p=mid_p)
+    fixed = {"measure": "share_difference", "definition": "share", "contrast": group, "level": level}
+    told = told.with_columns(
+        sides=pl.when(pl.col("reference").ne_missing(baseline)).then(pl.lit(PAIR)),
+        source=pl.lit(_SOURCE),
+        **{name: pl.lit(given) for name, given in fixed.items()},
+    )
+    return estimate_columns(told, table.levels_of(compared.cell.gather(rows["pair"])))
 
 
-def _comparisons(
-    cells: Sequence[Cell], *, baseline: str | None, pairs: bool, n_within: int
-) -> Iterator[tuple[Cell, Cell | None, str | None]]:
-    """Each compared cell with its reference and the reference's name, in the order of the cells."""
-    references: dict[str, dict[Key, Cell]] = {}
-    for cell in cells:
-        if baseline is not None and cell.key[-1] == baseline:
-            references.setdefault(cell.attribute, {})[cell.key[:n_within]] = cell
-    others = [cell for cell in cells if baseline is None or cell.key[-1] != baseline]
-    if baseline is not None:
-        for cell in others:
-            yield cell, reference_of(cell.key[:n_within], references.get(cell.attribute, {})), baseline
-    if pairs:
-        together: dict[tuple[str, Key], list[Cell]] = {}
-        for cell in others:
-            together.setdefault((cell.attribute, cell.key[:-1]), []).append(cell)
-        for members in together.values():
-            for first, second in combinations(members, 2):
-                yield first, second, second.key[-1]
+def _rows(compared: CellPairs, meant: Named, group: str) -> pl.DataFrame:
+    """A row a comparison and category, with what the counts of both sides are, and why there is no number."""
+    attribute, name = compared.sides["attribute"], compared.name
+    levels = compared.table.levels_of(compared.cell)
+    annotator = levels["annotator"] if "annotator" in levels.columns else None
+    whys = meant.why_nots(attribute, annotator)
+    if group == "annotator":
+        whys = whys.zip_with(whys.is_not_null(), meant.why_nots(attribute, name))
+    pair = compared.sides.with_columns(
+        compared.left_out(), cell=compared.cell, other=compared.other, reference=name, why=whys
+    ).with_row_index("pair")
+    values = pl.DataFrame({"category": meant.wanted}, schema={"category": pl.String})
+    shown = pair.select("pair").join(values, how="cross") if meant.wanted else compared.shown()
+    rows = shown.join(pair, on="pair", maintain_order="left").with_columns(pl.col("n_other").fill_null(0))
+    k, j = (compared.table.count(rows[side], rows["category"]) for side in ("cell", "other"))
+    none = (pl.col("n") == 0) | (pl.col("n_other") == 0) | pl.col("category").is_null()
+    lacking = pl.when(pl.col("n") > 0).then(pl.lit(NO_REFERENCE)).otherwise(pl.lit(NO_LABEL))
+    return rows.with_columns(k=k, j=j, undefined=pl.coalesce("why", pl.when(none).then(lacking)))
 
 
-def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, level: float) -> _Tested:
-    """Set the difference into its row."""
-    both, claim = (cell, reference), claim_of(cell.prompts, reference.prompts)
-    k, n, j, m = counts = [number for side in both for number in (side.count(category), side.n)]
-    flags = {**claim.flags, "small_n": min(n, m) < SMALL_N}
-    row |= {"numerator": k, "denominator": n, "numerator_reference": j}
-    row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": flags}
-    row["holds_for"] = claim.holds_for
-    effective = [x for side in both for x in side.effective(category, level=level, claim=claim)]
-    if not (claim.clustered or claim.matched):
-        return row, counts, effective, 0.0, None
-    by_prompt = [x for side in both for x in (side.by_prompt(category), list(side.prompts.values()))]
-    correlation = shared_correlation(*by_prompt) if claim.matched else 0.0
-    flipped = claim.matched and len(cell.prompts) >= _FEWEST_FLIPPED
-    row["method"] = _MATCHED.format(correlation, _FURTHER) if flipped else _CLUSTERED.format(_FURTHER)
-    exact = (cluster_flip_test if flipped else cluster_permutation_test)(*by_prompt)
+def _differences(compared: CellPairs, rows: pl.DataFrame, *, level: float, mid_p: bool) -> pl.DataFrame:
+    """Differences with intervals, p and q, of the rows that have a number."""
+    claims = compared.claims().select(pl.all().gather(rows["pair"]))
+    known = pl.col("undefined").is_null()
+    whole, whole_other = pl.col("n") + pl.col("missing"), pl.col("n_other") + pl.col("missing_other")
+    k, n, j, m = (pl.col(name) for name in ("k", "n", "j", "n_other"))
+    numbers = {
+        "numerator": k,
+        "denominator": n,
+        "numerator_reference": j,
+        "value": k / n - j / m,
+        "holds_for": pl.when("prompts").then(pl.lit(LIKE_THESE)).otherwise(pl.lit(THESE_PROMPTS)),
+        "flags": flagged(
+            clustered=pl.col("by_prompt"),
+            no_prompt_id=pl.col("unsure"),
+            small_n=pl.min_horizontal(n, m) < SMALL_N,
+        ),
+    }
+    bounds = {
+        "bound_low": k / whole - (j + pl.col("missing_other")) / whole_other,
+        "bound_high": (k + pl.col("missing")) / whole - j / whole_other,
+    }
+    lacking = known & (pl.col("lacks_much") | pl.col("lacks_much_other"))
+    rows = rows.with_columns(claims.rename({"clustered": "by_prompt", "unknown": "unsure"}))
+    told = rows.select(
+        *("attribute", "category", "reference", "n", "n_excluded", "excluded", "undefined"),
+        n_reference="n_other",
+        method=pl.lit("Newcombe; p: Fisher exact" + ", mid-p" * mid_p),
+        **{name: pl.when(known).then(of) for name, of in numbers.items()},
+        **{name: pl.when(lacking).then(of) for name, of in bounds.items()},
+    )
+    at = rows.select(known.arg_true()).to_series()
+    return _with_tests(told, at, compared.table, rows[at], level=level, mid_p=mid_p)
+
+
+def _with_tests(
+    told: pl.DataFrame, at: pl.Series, table: CellTable, rows: pl.DataFrame, *, level: float, mid_p: bool
+) -> pl.DataFrame:
+    """Intervals, p and q of some rows, all at once.
+
+    at: Where the rows stand in what is told.
+    """
+    trials, exact, effective = table.trials(level), [], []
+    for cell, count, of, clustered in (
+        ("cell", "k", "n", "clustered"),
+        ("other", "j", "n_other", "clustered_other"),
+    ):
+        k, n = (rows[name].to_numpy().astype(np.float64) for name in (count, of))
+        reduced = np.where(rows[clustered] & rows["prompts"], trials[rows[cell].to_numpy()], n)
+        exact += [rows[count].to_numpy(), rows[of].to_numpy()]
+        effective += [np.where(reduced == n, k, k / n * reduced), reduced]
+    of_prompts = _of_prompts(table, rows)
+    low, high = newcombe(*effective, level=level, correlation=of_prompts.correlation)
+    p = np.stack([test(*exact, mid=mid_p) for test in (fisher_exact, fisher_least)])
+    p[:, of_prompts.rows] = of_prompts.p
+    columns = {
+        "low": low,
+        "high": high,
+        "p_value": p[0],
+        "p_least": p[1],
+        "q_value": benjamini_hochberg(p[0]),
+    }
+    method = told["method"].clone().scatter(at.gather(of_prompts.rows), of_prompts.methods)
+    tested = method.gather(at) + f"; q: Benjamini–Hochberg over {len(at)} tests"
+    spread = np.full((len(columns), told.height), np.nan)
+    spread[:, at.to_numpy()] = list(columns.values())
+    return told.with_columns(
+        method.scatter(at, tested), **{name: pl.Series(of) for name, of in zip(columns, spread, strict=True)}
+    )
+
+
+class _OfPrompts(NamedTuple):
+    """Tests of rows whose units are prompts: which ones, p and least p, what their method is, and of every
+    row the correlation of both sides."""
+
+    rows: NDArray[np.int64]
+    p: Floats
+    methods: list[str]
+    correlation: Floats
+
+
+def _of_prompts(table: CellTable, rows: pl.DataFrame) -> _OfPrompts:
+    """Tests that exchange whole prompts, of rows whose units they are."""
+    at = rows.select((pl.col("by_prompt") | pl.col("matched")).arg_true()).to_series()
+    some, correlation = rows[at], np.zeros(rows.height)
+    methods = [_CLUSTERED.format(_FURTHER)] * some.height
+    p = np.ones((2, some.height))
+    if some.is_empty():
+        return _OfPrompts(at.to_numpy(), p, methods, correlation)
+    sides = [table.clusters(some[side], some["category"]) for side in ("cell", "other")]
     # What tells the sides apart is left out of how alike pictures of a prompt are.
-    own = sum((side.evidence(category) for side in both), np.zeros(ICC_GRID.size))
-    weights = icc_beliefs(own, (cell.peers or Peers(both)).mixture)
-    m, either = len(cell.prompts), len(cell.prompts) + len(reference.prompts)
-    ways = 2**m if flipped else comb(either, m)
-    p, least = beyond_exact(exact, beta_binomial_test(*by_prompt, weights=weights), ways).tolist()
-    return row, counts, effective, correlation, (p, least)
-
-
-def _add_numbers(tested: Sequence[_Tested], *, level: float, mid_p: bool) -> None:
-    """Intervals, p and q of all comparisons at once, set into their rows."""
-    if not tested:
-        return
-    rows, counts, effective, correlation, of_prompts = zip(*tested, strict=True)
-    low, high = newcombe(*np.array(effective).T, level=level, correlation=correlation)
-    tests = (test(*np.array(counts).T, mid=mid_p) for test in (fisher_exact, fisher_least))
-    of_images = zip(*tests, strict=True)
-    p, least = np.array([b or a for a, b in zip(of_images, of_prompts, strict=True)]).T
-    q = benjamini_hochberg(p)
-    for at, row in enumerate(rows):
-        row.update(low=low[at], high=high[at], p_value=p[at], p_least=least[at], q_value=q[at])
-        row["method"] += f"; q: Benjamini–Hochberg over {len(tested)} tests"
+    own, of_other = (table.evidence(some[side], some["category"]) for side in ("cell", "other"))
+    peers = np.stack([table.mixtures[name] for name in some["attribute"]])
+    weights = icc_beliefs(own + of_other, peers)
+    alike = np.stack([*(side.sizes for side in sides), some["matched"].to_numpy()], axis=1)
+    for m, other, matched in np.unique(alike, axis=0).tolist():
+        here = np.flatnonzero((alike == (m, other, matched)).all(axis=1))
+        counts = [*sides[0].of_size(here, m), *sides[1].of_size(here, other)]
+        flipped = bool(matched) and m >= _FEWEST_FLIPPED
+        p[:, here] = clusters_apart(*counts, weights=weights[here], matched=flipped)
+        if matched:
+            correlation[at.gather(here)] = shared_correlation(*counts)
+        for row in here if flipped else ():
+            methods[row] = _MATCHED.format(correlation[at[int(row)]], _FURTHER)
+    return _OfPrompts(at.to_numpy(), p, methods, correlation)
 
 
 def shares_and_differences(

@@ -8,7 +8,8 @@ import polars as pl
 from scipy import special
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cells import NO_LABEL, Cell, as_names, bound_columns, read_cells, share_row
+from stereotrope.measure.cell_table import read_cells
+from stereotrope.measure.cells import NO_LABEL, Cell, as_names, bound_columns, share_row
 from stereotrope.measure.contract import PAPER, register
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.named import named_values
