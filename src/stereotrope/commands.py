@@ -47,6 +47,20 @@ def register(name: str, *, panel: str, about: str = "") -> Callable[[_Function],
     return registered
 
 
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="local|ray", help="Who draws and looks: this computer, or a Ray cluster."
+    ),
+]
+RayAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="Of the Ray cluster; else RAY_ADDRESS, else a Ray on this computer.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 

@@ -31,7 +31,7 @@ from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, Inp
 from stereotrope.further_tables import TableSources
 from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.measure import measure_words
-from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
+from stereotrope.run import Engine, Run, RunFolder, changes_told, engine_of, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.run.looks import looks_told
 from stereotrope.tables import CAPTION, N_SUBJECTS, number_in
@@ -135,6 +135,7 @@ class Audit:
         stop: threading.Event | None = None,
         reference: pl.DataFrame | None = None,
         max_cost: float | None = None,
+        engine: str | Engine = "local",
     ) -> Run:
         """Carry the audit out into a run folder; called again, only what is missing is done.
 
@@ -145,6 +146,8 @@ class Audit:
             them is estimated too.
         max_cost: US dollars that calls to models may cost, those of earlier runs in this folder included.
             When they are spent no further call begins; the report is made from what there is.
+        engine: Who draws and looks: ``local``, this process; ``ray``, a Ray cluster; or an
+            :class:`~stereotrope.run.Engine`, which names its address.
 
         Raises AuditFileError: Something the file asks for does not exist or does not fit together, or
             ``max_cost`` is given and what a model costs is not known; nothing was touched. Or no generator
@@ -173,7 +176,8 @@ class Audit:
             else:
                 plan.account.attach(into.ledger)
                 plan.account.stop, plan.account.say = stop, watcher.say
-                images, missing = _draw_and_look(plan, into, watcher, stop)
+                with engine_of(engine).crew(into) as into.crew:
+                    images, missing = _draw_and_look(plan, into, watcher, stop)
                 _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
                 plan.account.attach(None)
         return _finish(plan, images, Path(folder), watcher, missing, stop)

@@ -38,7 +38,7 @@ def generate_images(
     for generator in plan.generators:
         items = requested(plan.drawn_by(generator.name))
         tasks.append(task_of(generator, GENERATE, items, commit=partial(stored_image, into)))
-    missing = carry_out(tasks, into.ledger, watcher, stop)
+    missing = carry_out(tasks, into.ledger, watcher, stop, into.crew)
     if kept := plan.kept:
         drawn = into.ledger.get_some(GENERATE, {*kept, *kept.values()})
         new = {image: {**drawn[of], "cost": 0.0} for image, of in kept.items() if of in drawn}

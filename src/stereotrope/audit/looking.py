@@ -1,13 +1,13 @@
 """One loop for all annotators: each looks at what it has not seen, once what it needs is there."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 
-from stereotrope.annotate import Annotator, Picture
+from stereotrope.annotate import Annotator, Picture, Scope, Subject, taxonomy_scope
 from stereotrope.audit.ordering import waves
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.said import Said
@@ -17,44 +17,54 @@ from stereotrope.errors import PictureError
 from stereotrope.run import Items, RunFolder
 from stereotrope.stats.vectors import Vector
 
+T = TypeVar("T")
+_Beside = Callable[[], Mapping[str, T]]
 _WAITS = "waits for pictures that are still to be drawn"
 
 
-class _Beside(NamedTuple):
-    """What pictures bring beside their pixels, by image id; made when it is first asked for."""
+class _Sight(NamedTuple):
+    """A look as who looks gets it, in this process or another: no prompt, and no factor beside ``levels``.
 
-    vectors: Callable[[], Mapping[str, Vector]]
-    regions: Callable[[], Mapping[str, Sequence[str]]]
+    levels: The part of the design, by which it may be asked otherwise.
+    vectors, regions: What its pictures bring beside their pixels, by image id.
+    """
+
+    subject: Subject
+    levels: Mapping[str, str]
+    vectors: Mapping[str, Vector]
+    regions: Mapping[str, Sequence[str]]
 
 
 class _Worker:
-    """Lets an annotator look, in a thread or as coroutines; it sees neither prompt nor factors."""
+    """Lets an annotator look, in a thread or as coroutines."""
 
-    def __init__(self, annotator: Annotator, into: RunFolder, beside: _Beside) -> None:
-        self.annotator, self._into, self._beside = annotator, into, beside
+    def __init__(self, annotator: Annotator, into: RunFolder) -> None:
+        self.annotator, self._into = annotator, into
+        self._asked: dict[Scope, Annotator] = {}
         self._ready = False
 
-    def _shown(self, *looks: Look) -> list[Any]:
+    def _shown(self, *sights: _Sight) -> list[Any]:
         if not self._ready:
             self.annotator.setup()
             self._ready = True
-        return [look.seen.shown(self._picture) for look in looks]
+        return [sight.subject.shown(partial(self._picture, sight)) for sight in sights]
 
-    def _picture(self, row: Mapping[str, Any]) -> Picture:
+    def _picture(self, sight: _Sight, row: Mapping[str, Any]) -> Picture:
         picture = picture_of(row, self._into)
-        if self.annotator.sees_vectors:
-            picture.vector = self._beside.vectors().get(row["image_id"])
-        if self.annotator.sees_regions is not None:
-            picture.regions = self._beside.regions().get(row["image_id"], ())
+        picture.vector = sight.vectors.get(row["image_id"])
+        picture.regions = sight.regions.get(row["image_id"], ())
         return picture
 
-    def process(self, look: Look) -> Any:
-        """Look at one subject."""
-        return look.annotator.process(*self._shown(look))  # type: ignore[misc]
+    def process(self, sight: _Sight) -> Any:
+        """Look at one subject, asked as in its part of the design."""
+        scope = taxonomy_scope(sight.levels)
+        if scope not in self._asked:
+            self._asked[scope] = _within(self.annotator, sight)
+        return self._asked[scope].process(*self._shown(sight))  # type: ignore[misc]
 
-    def process_batch(self, looks: Sequence[Look]) -> Any:
+    def process_batch(self, sights: Sequence[_Sight]) -> Any:
         """Look at some subjects together."""
-        return self.annotator.process_batch(self._shown(*looks))  # type: ignore[misc]
+        return self.annotator.process_batch(self._shown(*sights))  # type: ignore[misc]
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -90,7 +100,7 @@ def look(
         here = [task for task in tasks if task.job.stage.kind == "threads"]
         for together in (*([task] for task in here), [task for task in tasks if task not in here]):
             group = [task for task in together if task.job.items and task.by not in ended]
-            lacking = carry_out(group, into.ledger, watcher, stop)
+            lacking = carry_out(group, into.ledger, watcher, stop, into.crew)
             ended |= {task.by for task in group if any(m.halted and m.name == task.name for m in lacking)}
             missing += lacking
         for one in wave:
@@ -107,39 +117,51 @@ def _task(
     said: Said,
     labels: pl.DataFrame | None,
 ) -> Task:
-    items = {look.key: look for look in looks}
-    beside = _Beside(
-        cache(partial(said.vectors, annotator.reads)),
-        cache(partial(_regions_of, labels, annotator.sees_regions)),
-    )
+    unique = list({look.key: look for look in looks}.values())
+    vectors: _Beside[Vector] = cache(partial(said.vectors, annotator.reads if annotator.sees_vectors else ()))
+    regions: _Beside[Sequence[str]] = cache(partial(_regions_of, labels, annotator.sees_regions))
+
+    def sights(places: pl.Series) -> Iterator[_Sight]:
+        for look in (unique[at] for at in places):
+            ids = [row["image_id"] for row in look.seen.images]
+            yield _Sight(look.seen, look.levels, _some(vectors(), ids), _some(regions(), ids))
+
     return task_of(
         annotator,
         annotator.stage,
-        Items.of(items.items()),
-        make=partial(_Worker, annotator, into, beside),
+        Items(pl.Series([look.key for look in unique], dtype=pl.String), sights),
+        make=partial(_Worker, annotator, into),
         commit=partial(_keep, annotator, into),
-        on_failure=_unreadable,
+        on_failure=partial(_unreadable, annotator),
     )
+
+
+def _some(of: Mapping[str, T], ids: Sequence[str]) -> dict[str, T]:
+    return {one: of[one] for one in ids if one in of}
+
+
+def _within(annotator: Annotator, sight: _Sight) -> Annotator:
+    return annotator.within(sight.levels) or annotator
 
 
 def _regions_of(labels: pl.DataFrame | None, by: str | None) -> dict[str, Sequence[str]]:
     """Image id → the boxes that an annotator found in it."""
-    if labels is None:
+    if labels is None or by is None:
         return {}
     found = labels.filter(pl.col("region").is_not_null(), annotator=by, subject_kind="image", status="ok")
     return dict(found.group_by("subject_id", maintain_order=True).agg("region").iter_rows())
 
 
-def _keep(annotator: Annotator, into: RunFolder, key: str, look: Look, result: Any) -> Mapping[str, Any]:
+def _keep(annotator: Annotator, into: RunFolder, key: str, sight: _Sight, result: Any) -> Mapping[str, Any]:
     """What the ledger keeps of a look; pictures that were made stand in the run folder."""
     kept = [None if data is None else into.store.put(data) for data in annotator.made(result)]
     made = [None if one is None else dict(zip(("sha256", "path"), one, strict=True)) for one in kept]
     return {**annotator.payload(result), **({"made": made} if made else {})}
 
 
-def _unreadable(key: str, look: Look, error: Exception) -> dict[str, Any] | None:
+def _unreadable(annotator: Annotator, key: str, sight: _Sight, error: Exception) -> dict[str, Any] | None:
     """What cannot be decoded is so for good, with the reason; other failures are tried again."""
-    kept = look.annotator.unreadable(error.reason) if isinstance(error, PictureError) else None
+    kept = _within(annotator, sight).unreadable(error.reason) if isinstance(error, PictureError) else None
     return None if kept is None else {**kept, "proven": True}
 
 

@@ -27,7 +27,7 @@ from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
 from stereotrope.errors import BudgetError, IncompleteError, UsageError
 from stereotrope.mitigate import USABLE, Case, Strategy
-from stereotrope.run import Items, Run, RunFolder, is_sealed
+from stereotrope.run import Engine, Items, Run, RunFolder, engine_of, is_sealed
 from stereotrope.run import open as open_run
 
 MITIGATE = "mitigate"
@@ -56,6 +56,7 @@ class Mitigation:
     target: Prompts whose score is there already are left as they are; every one is rewritten when None.
     rounds: How often strategies that look at pictures do so at most, each time at those of the round before.
     max_cost: US dollars that calls to models may cost, those of earlier runs in this folder included.
+    engine: Who rewrites, draws and looks, as of :meth:`stereotrope.Audit.run`.
 
     Raises UsageError: A strategy cannot be made, two have one name, or nothing of the run can be drawn again.
     """
@@ -68,8 +69,10 @@ class Mitigation:
         target: Target | None = None,
         rounds: int = 1,
         max_cost: float | None = None,
+        engine: str | Engine = "local",
     ) -> None:
         self.folder, self.target, self.rounds, self._max_cost = Path(folder), target, rounds, max_cost
+        self._engine = engine_of(engine)
         run = open_run(self.folder)
         if run.reference is not None:
             raise UsageError(f"{folder}: is a calibration; strategies are carried out on the run of an audit")
@@ -144,7 +147,7 @@ class Mitigation:
         watcher, stop = watcher or Silent(), stop or threading.Event()
         if self.looks and not self.is_measured():
             self._audited(watcher, stop)
-        with RunFolder(self.folder) as into:
+        with RunFolder(self.folder) as into, self._engine.crew(into) as into.crew:
             plan, rows = self.plan(), read_mitigated(self.folder)
             drawn = DrawnPrompts(plan, open_run(self.folder), into.store.get) if self.looks else None
             made = [*rows]
@@ -250,7 +253,11 @@ class Mitigation:
         commit: Callable[..., Any] = partial(_payload, strategy)
         items = {strategy.key_of(case): case for case in cases}
         missing = carry_out(
-            [task_of(strategy, MITIGATE, Items.of(items.items()), commit=commit)], into.ledger, watcher, stop
+            [task_of(strategy, MITIGATE, Items.of(items.items()), commit=commit)],
+            into.ledger,
+            watcher,
+            stop,
+            into.crew,
         )
         self._account.attach(None)
         if missing:
@@ -261,7 +268,8 @@ class Mitigation:
         return into.ledger.get_all(MITIGATE)
 
     def _audited(self, watcher: Watcher | None, stop: threading.Event | None) -> Run:
-        return self.audit.run(self.folder, watcher=watcher, stop=stop, max_cost=self._max_cost)
+        how: dict[str, Any] = {"max_cost": self._max_cost, "engine": self._engine}
+        return self.audit.run(self.folder, watcher=watcher, stop=stop, **how)
 
     def is_measured(self) -> bool:
         """Whether the tables of the run are of all that its audit asks for."""

@@ -27,7 +27,7 @@ def probe_images(
     for generator, items in probed_items(plan):
         commit = partial(_keep, into, str(generator.probe_fingerprint))
         tasks.append(task_of(generator, PROBE, items, make=partial(_Prober, generator), commit=commit))
-    return carry_out(tasks, into.ledger, watcher, stop)
+    return carry_out(tasks, into.ledger, watcher, stop, into.crew)
 
 
 def probed_items(plan: Plan) -> Iterator[tuple[Generator, Items]]:

@@ -112,9 +112,16 @@ def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
 
 
 def carry_out(
-    tasks: Sequence[Task], ledger: Ledger, watcher: Watcher, stop: threading.Event | None
+    tasks: Sequence[Task],
+    ledger: Ledger,
+    watcher: Watcher,
+    stop: threading.Event | None,
+    crew: engine.Crew | None = None,
 ) -> list[Missing]:
-    """Do what is missing of some stages, side by side; say what could not be done."""
+    """Do what is missing of some stages, side by side; say what could not be done.
+
+    crew: Who works on them; the threads of this process where None.
+    """
     alone = len(tasks) == 1 and tasks[0].verb == GENERATE
     names = [task.verb if alone else f"{task.verb}:{task.name}" for task in tasks]
     jobs = [
@@ -122,7 +129,7 @@ def carry_out(
     ]
     if not jobs:
         return []
-    summaries = engine.run(jobs, ledger=ledger, stop=stop)
+    summaries = engine.run(jobs, ledger=ledger, stop=stop, crew=crew)
     missing = []
     for task, summary in zip(tasks, summaries, strict=True):
         if not summary.left:

@@ -20,7 +20,7 @@ from stereotrope.calibrate.design import CheckAudit, calibration_audit, known_ge
 from stereotrope.design import BASE
 from stereotrope.errors import UsageError
 from stereotrope.generate import KnownGenerator
-from stereotrope.run import Run
+from stereotrope.run import Engine, Run
 from stereotrope.stats import js_divergence, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, QUALITY_ATTRIBUTES
 
@@ -94,6 +94,7 @@ def calibrate(
     max_cost: float | None = None,
     watcher: Watcher | None = None,
     stop: threading.Event | None = None,
+    engine: str | Engine = "local",
 ) -> Calibration:
     """Audit the calibrated generator with some annotators and compare with what was planted.
 
@@ -101,13 +102,14 @@ def calibrate(
     folder: The run folder; called again, only what is missing is done.
     images: Pictures of each of the 24 prompts, and of each prompt of the checks.
     max_cost: US dollars that calls to models may cost, those of earlier calls in this folder included.
-    watcher, stop: As in :meth:`stereotrope.Audit.run`.
+    watcher, stop, engine: As in :meth:`stereotrope.Audit.run`.
     Raises UsageError: None of the annotators labels an attribute whose truth is planted.
     """
     audit = calibration_audit(annotators, images=images, seed=seed)
     plan, generator = planned(audit, max_cost=max_cost)
     truth = planted_labels(plan, generator)
-    run = audit.run(folder, watcher=watcher, stop=stop, reference=truth, max_cost=max_cost)
+    how: dict[str, Any] = {"watcher": watcher, "stop": stop, "max_cost": max_cost, "engine": engine}
+    run = audit.run(folder, reference=truth, **how)
     return found_in(run, plan, generator)
 
 

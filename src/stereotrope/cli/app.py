@@ -13,7 +13,7 @@ from stereotrope.cli.listing import LISTING
 from stereotrope.cli.mitigating import mitigate_run
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
-from stereotrope.commands import AsJson, settings
+from stereotrope.commands import AsJson, EngineOption, RayAddressOption, settings
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.version import __version__
 
@@ -123,6 +123,8 @@ def run_audit(
     ] = None,
     plan: PlanOption = False,
     max_cost: MaxCostOption = None,
+    engine: EngineOption = "local",
+    ray_address: RayAddressOption = None,
     open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Generate, annotate, measure and report; the same command again continues.
@@ -137,7 +139,9 @@ def run_audit(
     from stereotrope.audit.packages import packages_told
     from stereotrope.cli.console import carry_out_in_terminal
     from stereotrope.cli.planning import print_plan
+    from stereotrope.run import Engine
 
+    using = Engine(engine, ray_address)
     asked = Audit.from_yaml(audit, seed=settings.seed)
     folder = output or Path("runs") / audit.stem
     if plan:
@@ -146,7 +150,9 @@ def run_audit(
         print_plan(planned, folder, settings, max_cost=max_cost)
     else:
         carry_out_in_terminal(
-            lambda watcher, stop: asked.run(folder, watcher=watcher, stop=stop, max_cost=max_cost),
+            lambda watcher, stop: asked.run(
+                folder, watcher=watcher, stop=stop, max_cost=max_cost, engine=using
+            ),
             folder,
             settings,
             open_report=open_report,
@@ -269,6 +275,8 @@ def calibrate_instruments(
     ] = None,
     plan: PlanOption = False,
     max_cost: MaxCostOption = None,
+    engine: EngineOption = "local",
+    ray_address: RayAddressOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Check an instrument on pictures of known truth: accuracy, confusions, recovered bias.
@@ -283,6 +291,7 @@ def calibrate_instruments(
     insufficient, 4 the cap on spending is reached, 130 stopped (143 by SIGTERM).
     """
     from stereotrope.cli.calibrating import CalibrationOptions, run_calibration
+    from stereotrope.run import Engine
 
     asked = CalibrationOptions(
         annotators or ["colour", "text"],
@@ -292,6 +301,7 @@ def calibrate_instruments(
         key=key,
         requests_per_minute=requests_per_minute,
         max_cost=max_cost,
+        engine=Engine(engine, ray_address),
         plan=plan,
         as_json=as_json,
     )

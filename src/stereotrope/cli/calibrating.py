@@ -22,6 +22,7 @@ from stereotrope.terminal import console, print_json, print_line, print_rows, sa
 if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration
     from stereotrope.commands import Settings
+    from stereotrope.run import Engine
 
 _EXAMPLE = "-a '{questions: openai:gpt-4o, base_url: http://localhost:8000/v1}'"
 FIT = {True: "fit", False: "unfit", None: "undecided"}
@@ -38,6 +39,7 @@ class CalibrationOptions:
     key: str | None = None
     requests_per_minute: float | None = None
     max_cost: float | None = None
+    engine: Engine | str = "local"
     plan: bool = False
     as_json: bool = False
 
@@ -90,7 +92,12 @@ def _run(asked: CalibrationOptions, settings: Settings) -> None:
         return
     missing: IncompleteError | BudgetError | None = None
     with working(settings) as (watcher, stop):
-        given: dict[str, Any] = {"images": asked.images, "seed": seed, "max_cost": asked.max_cost}
+        given: dict[str, Any] = {
+            "images": asked.images,
+            "seed": seed,
+            "max_cost": asked.max_cost,
+            "engine": asked.engine,
+        }
         try:
             found = calibrate(specs, asked.folder, **given, watcher=watcher, stop=stop)
         except (IncompleteError, BudgetError) as error:

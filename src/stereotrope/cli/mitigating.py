@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stereotrope.commands import settings
+from stereotrope.commands import EngineOption, RayAddressOption, settings
 
 if TYPE_CHECKING:
     from stereotrope.audit.mitigating import Mitigation
@@ -68,6 +68,8 @@ def mitigate_run(
             "earlier runs included.",
         ),
     ] = None,
+    engine: EngineOption = "local",
+    ray_address: RayAddressOption = None,
     open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Rewrite the prompts of a run by some strategies, and audit what comes of it.
@@ -87,6 +89,7 @@ def mitigate_run(
     from stereotrope.audit.mitigating import Mitigation
     from stereotrope.cli.console import carry_out_in_terminal, working
     from stereotrope.cli.entries import entry_of
+    from stereotrope.run import Engine
     from stereotrope.terminal import console, print_line, safe
 
     example = "--with '{suffix: in many styles, name: styles}'"
@@ -96,6 +99,7 @@ def mitigate_run(
         target=None if target is None else Target.read(target),
         rounds=rounds,
         max_cost=max_cost,
+        engine=Engine(engine, ray_address),
     )
     if plan:
         _print_plan(asked)

@@ -64,6 +64,11 @@ class PerLoop(Generic[_T]):
         if found is not None:
             await self._close(found)
 
+    @property
+    def way(self) -> tuple[Any, ...]:
+        """What another process makes its own clients with: no client, and no key."""
+        return self._make, self._close
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a client of a model server cannot be pickled: it holds a key")
 

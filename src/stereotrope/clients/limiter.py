@@ -255,15 +255,38 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-_LIMITERS: dict[tuple[str, str], Limiter] = {}
-_GUARD = threading.Lock()
+LimiterName = tuple[str, str]
+"""Address, and SHA-256 of the key."""
+
+
+def name_of(endpoint: Endpoint) -> LimiterName:
+    """What those share who ask the same address with the same key."""
+    return endpoint.base_url, hashlib.sha256((endpoint.secret() or "").encode()).hexdigest()
+
+
+class Limiters:
+    """The limiter of each address and key, shared by everyone in this process."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._limiters: dict[LimiterName, Limiter] = {}
+
+    def of(self, endpoint: Endpoint, owner: object) -> Limiter:
+        """Return the limiter that everyone shares for an address and key; ``owner`` joins it."""
+        return self.named(name_of(endpoint), endpoint, owner)
+
+    def named(self, name: LimiterName, endpoint: Endpoint, owner: object) -> Limiter:
+        """Return the limiter of this name, whose key need not be known here; ``owner`` joins it."""
+        with self._guard:
+            found = self._limiters.setdefault(name, Limiter())
+        found.join(owner, endpoint)
+        return found
+
+
+LIMITERS = Limiters()
+"""Of this process; one that works for another puts stand-ins of that one's here."""
 
 
 def limiter_of(endpoint: Endpoint, owner: object) -> Limiter:
-    """Return the limiter that everyone in this process shares for an address and key; ``owner`` joins it."""
-    secret = endpoint.secret() or ""
-    name = (endpoint.base_url, hashlib.sha256(secret.encode()).hexdigest())
-    with _GUARD:
-        found = _LIMITERS.setdefault(name, Limiter())
-    found.join(owner, endpoint)
-    return found
+    """Return the limiter that everyone shares for an address and key; ``owner`` joins it."""
+    return LIMITERS.of(endpoint, owner)

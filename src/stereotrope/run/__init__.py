@@ -1,4 +1,4 @@
-"""The run folder: ledger, pictures, tables; one writer, any number of readers; and the local engine.
+"""The run folder: ledger, pictures, tables; one writer, any number of readers; and who carries stages out.
 
 ``RunFolder`` writes, ``Run`` (by :func:`open`) reads, ``engine.run`` does what is missing of a stage.
 """
@@ -6,6 +6,7 @@
 from stereotrope.run import engine
 from stereotrope.run.disk import file_stem, make_folder, sweep, write_atomic
 from stereotrope.run.engine import Items, Job, Stage, Summary, refuse_stopped
+from stereotrope.run.engines import Engine, engine_of
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
@@ -14,6 +15,7 @@ from stereotrope.run.store import PictureStore, StoredPicture
 
 __all__ = [
     "FORMAT_VERSION",
+    "Engine",
     "Items",
     "Job",
     "Ledger",
@@ -25,6 +27,7 @@ __all__ = [
     "Summary",
     "changes_told",
     "engine",
+    "engine_of",
     "file_stem",
     "is_sealed",
     "make_folder",

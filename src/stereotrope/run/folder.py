@@ -27,6 +27,7 @@ from stereotrope.run.disk import (
     sync_folder,
     write_atomic,
 )
+from stereotrope.run.engine import Crew
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.migration import info_of_format_1, refuse_taken_factors
 from stereotrope.run.salvage import SALVAGED
@@ -94,6 +95,7 @@ class RunFolder:
     Use it as a context manager; it holds the run's lock from entering to leaving.
 
     path: The folder. It must be absent, empty, or a run.
+    crew: Who carries its stages out; the threads of this process where None.
     notes: What was found and mended on opening, one sentence each; for the user and for ``run.json``.
     Raises RunLocked: Another process writes it.
     Raises RunFormatError: It is a run of another format version.
@@ -105,6 +107,7 @@ class RunFolder:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self.crew: Crew | None = None
         self.store = PictureStore(self.path)
         self.notes: list[str] = []
 

@@ -104,7 +104,10 @@ class OpenJob:
         self.summary = Summary(total=total, skipped=total - missing.len())
         pairs = job.items.pairs(missing)
         self.batches = iter(lambda: tuple(itertools.islice(pairs, stage.batch_size)), ())
-        self.n_lanes = min(stage.concurrency, -(-missing.len() // stage.batch_size))
+        self.n_batches = -(-missing.len() // stage.batch_size)
+        self.n_lanes = min(stage.concurrency, self.n_batches)
+        self.drained = False
+        self.returned: list[Sequence[Pair]] = []
         self.halted = threading.Event()
         self.interrupted = False
         self.fatal: BaseException | None = None
@@ -123,7 +126,19 @@ class OpenJob:
         if self.stop.is_set() or self.halted.is_set():
             return ()
         with self.guard:
-            return next(self.batches, ())
+            batch = self.returned.pop() if self.returned else next(self.batches, ())
+            self.drained = not batch
+            return batch
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further batch will be handed out, unless one is given back."""
+        return self.stop.is_set() or self.halted.is_set() or (self.drained and not self.returned)
+
+    def give_back(self, batch: Sequence[Pair]) -> None:
+        """Have a batch worked on by others: those who had it are no more."""
+        with self.guard:
+            self.returned.append(batch)
 
     def land(self, payloads: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
         """Record a batch in the ledger; a halting failure lets no further one begin."""

@@ -1,0 +1,232 @@
+"""The hands of a Ray cluster: hired, followed, and replaced where one is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, Self
+
+from stereotrope.errors import RunError, UsageError
+from stereotrope.run.disk import TMP_PREFIX
+from stereotrope.run.engine.cluster.desk import Answer, Desk
+from stereotrope.run.engine.cluster.hands import Hand
+from stereotrope.run.engine.cluster.head import Head
+from stereotrope.run.engine.lanes import Telling
+from stereotrope.run.engine.stage import Items
+from stereotrope.run.engine.work import OpenJob
+from stereotrope.run.folder import RunFolder
+
+_ASKED_AT_ONCE = 10_000
+_JOBS_AT_ONCE = 64
+_LOOK_SECONDS = 0.2
+_LOCAL_STORE = 128 * 2**20
+"""Bytes of the object store of a Ray that is started here: nothing large stays in it."""
+_MOST_DEATHS = 3
+"""Of each hand, on the mean, without that anything landed in between."""
+
+
+class RayCluster:
+    """A crew of a Ray cluster; a context manager.
+
+    folder: The run, opened to be written.
+    address: Of the cluster, as ``ray.init`` takes it; else ``RAY_ADDRESS``, else a Ray on this computer. One
+        that this process is connected to already is taken as it is.
+
+    Raises UsageError: Ray is not installed, or no cluster answers at the address.
+    """
+
+    def __init__(self, folder: RunFolder, address: str | None = None) -> None:
+        self._ray = ray_module()
+        self._folder, self._address = folder, address
+        self._head = Head(folder)
+        self._numbers = itertools.count()
+        self._guard = threading.RLock()
+        self._hands: dict[str, Any] = {}
+        self._successors: dict[str, str] = {}
+        self._deaths, self._landed = 0, 0
+        self._closing = False
+
+    def __enter__(self) -> Self:
+        self._own = not self._ray.is_initialized()
+        if self._own:
+            connect(self._ray, self._address)
+        self._token = f"{TMP_PREFIX}{secrets.token_hex(8)}", secrets.token_hex(16)
+        (self._folder.path / self._token[0]).write_text(self._token[1])
+        self._open_desk()
+        self._serving = threading.Thread(target=self._serve, name="stereotrope-head", daemon=True)
+        self._serving.start()
+        for _ in range(max(1, int(self._ray.cluster_resources().get("CPU", 1)))):
+            self._hire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing = True
+        for actor in (*self._hands.values(), self._desk):
+            self._ray.kill(actor)
+        self._serving.join()
+        self._head.close()
+        (self._folder.path / self._token[0]).unlink(missing_ok=True)
+        if self._own:
+            self._ray.shutdown()
+
+    def start(self, jobs: Sequence[OpenJob]) -> Sequence[threading.Thread]:
+        """Begin jobs side by side; each has a thread that follows its hands."""
+        threads = []
+        for job in jobs:
+            number = next(self._numbers)
+            self._head.jobs[number] = job
+            if job.n_batches:
+                threads.append(threading.Thread(target=self._follow, args=(number, job), daemon=True))
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def _follow(self, number: int, job: OpenJob) -> None:
+        with Telling(job):
+            packed = self._head.packed(replace(job.job, items=Items.of(()), progress=None))
+            at_work: dict[Any, tuple[str, int]] = {}
+            free = list(self._shared_out(number, job))
+            told = False
+            while free or at_work:
+                for name, n in free:
+                    at_work[self._hands[name].work.remote(number, packed, n)] = name, n
+                free = []
+                ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
+                for ref in ended:
+                    name, n = at_work.pop(ref)
+                    if (other := self._successor(ref, name)) is not None:
+                        free.append((other, n))
+                if job.stop.is_set() and not told:
+                    told = True
+                    for name, _ in at_work.values():
+                        self._hands[name].stop.remote()
+                if job.is_spent and not any(self._head.has(number, name) for name, _ in at_work.values()):
+                    return
+                if not free and not at_work and not job.is_spent:
+                    free = list(self._shared_out(number, job))
+
+    def _shared_out(self, number: int, job: OpenJob) -> Iterator[tuple[str, int]]:
+        """Hands for a job, each with how many lanes it has of it."""
+        names = list(self._hands)
+        of_a_hand = job.job.stage.kind == "threads"
+        lanes = min(len(names), job.n_batches) if of_a_hand else job.n_lanes
+        for at in range(min(len(names), lanes)):
+            yield names[(number + at) % len(names)], (lanes - at - 1) // len(names) + 1
+
+    def _successor(self, ref: Any, name: str) -> str | None:
+        """Hear how a hand ended its work; the name of another one where it died."""
+        try:
+            self._ray.get(ref)
+        except self._ray.exceptions.RayActorError as error:
+            return self._replaced(name, str(error))
+        return None
+
+    def _replaced(self, name: str, why: str) -> str:
+        with self._guard:
+            if name not in self._successors:
+                self._hands.pop(name)
+                self._head.forget(name)
+                self._deaths = self._deaths + 1 if self._landed == self._head.landed else 1
+                self._landed = self._head.landed
+                if self._deaths > _MOST_DEATHS * (len(self._hands) + 1):
+                    raise RunError(
+                        f"ray: {self._deaths} workers died in a row and nothing was finished in between; "
+                        f"the last: {why}. Everything finished is kept; see the logs of that node, then run "
+                        "the same command again"
+                    )
+                self._successors[name] = self._hire()
+            return self._successors[name]
+
+    def _hire(self) -> str:
+        name = secrets.token_hex(4)
+        made = self._ray.remote(Hand).options(
+            num_cpus=1, max_concurrency=_JOBS_AT_ONCE, scheduling_strategy="SPREAD"
+        )
+        where = str(self._folder.path.resolve())
+        self._hands[name] = made.remote(self._desk, name, where, self._token)
+        return name
+
+    def _open_desk(self) -> None:
+        strategies = self._ray.util.scheduling_strategies
+        home = self._ray.get_runtime_context().get_node_id()
+        here = strategies.NodeAffinitySchedulingStrategy(home, soft=False)
+        made = self._ray.remote(Desk)
+        self._desk = made.options(
+            num_cpus=0, max_concurrency=_ASKED_AT_ONCE, scheduling_strategy=here
+        ).remote()
+
+    def _serve(self) -> None:
+        """Answer what is asked until the end; where the desk is lost, with another one and other hands."""
+        asyncio.set_event_loop(self._head.loop)
+        self._head.loop.run_until_complete(self._answer_all())
+
+    async def _answer_all(self) -> None:
+        ready: list[tuple[int, Answer]] = []
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def one(number: int, what: str, hand: str, details: tuple[Any, ...]) -> None:
+            ready.append((number, await self._head.answer(what, hand, details)))
+            await asyncio.sleep(0)  # those that are ready too go along
+            if ready:
+                self._desk.answer.remote([ready.pop() for _ in range(len(ready))])
+
+        while not self._closing:
+            try:
+                taken = await self._desk.take.remote()
+            except self._ray.exceptions.RayError:
+                if not self._closing:
+                    self._reopen_desk()
+                continue
+            for question in taken:
+                task = self._head.loop.create_task(one(*question))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+
+    def _reopen_desk(self) -> None:
+        with self._guard:
+            for hand in self._hands.values():
+                self._ray.kill(hand)
+            self._open_desk()
+
+
+def ray_module() -> ModuleType:
+    """Return Ray, which reports to nobody.
+
+    Raises UsageError: It is not installed.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray  # noqa: PLC0415
+        import ray.util.scheduling_strategies  # noqa: PLC0415
+    except ImportError as error:
+        raise UsageError(
+            "engine ray: the package ray is not installed here; install it with `pip install "
+            "'stereotrope[ray]'`, on every node of the cluster too"
+        ) from error
+    found: ModuleType = ray
+    return found
+
+
+def connect(ray: ModuleType, address: str | None) -> None:
+    """Connect to a cluster, or start a Ray on this computer.
+
+    Raises UsageError: No cluster answers at the address.
+    """
+    where = address or os.environ.get("RAY_ADDRESS")
+    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    if not where:
+        ray.init("local", include_dashboard=False, object_store_memory=_LOCAL_STORE, **quiet)
+        return
+    try:
+        ray.init(where, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UsageError(
+            f"engine ray: no cluster can be reached at {where!r} ({error}); see that it runs (`ray status`), "
+            "name its address by --ray-address or RAY_ADDRESS, or leave both out for a Ray on this computer"
+        ) from error
