@@ -25,18 +25,19 @@ import polars as pl
 from PIL import Image
 from tests.run.kill import tables
 
-from stereotrope.run import Items, Job, Ledger, RunFolder, Stage, engine
+from stereotrope.run import Items, Job, Ledger, Needs, RunFolder, Stage, engine, engine_of
 from stereotrope.tables import IMAGES, LABELS
 
 PICTURES = int(os.environ.get("SMALL_RUN_PICTURES", "40"))
+ENGINE = os.environ.get("SMALL_RUN_ENGINE", "local")
 THREADS, REQUESTS = 4, 6
 IN_FLIGHT = max(THREADS, REQUESTS)
 
 
-def main(folder: Path, log: Path) -> None:
+def main(folder: Path, log: Path, by: str = ENGINE) -> None:
     """Carry the run out, or continue it."""
     keys = [hashlib.sha256(str(i).encode()).hexdigest()[:16] for i in range(PICTURES)]
-    with RunFolder(folder) as run:
+    with RunFolder(folder) as run, engine_of(by).crew(run, Needs()) as crew:
         run.verify_pictures("generate")
         run.write_audit("title: small\n")
         job = Job(
@@ -44,10 +45,11 @@ def main(folder: Path, log: Path) -> None:
             Items.of(zip(keys, range(PICTURES), strict=True)),
             commit=lambda _key, _item, data: run.store.put(data)._asdict(),
         )
-        engine.run([job], ledger=run.ledger)
+        engine.run([job], ledger=run.ledger, crew=crew)
         pictures = run.ledger.get_all("generate")
         looking = Stage("label", lambda: _Look(log), "async", concurrency=REQUESTS)
-        engine.run([Job(looking, Items.of((p["sha256"], p) for p in pictures.values()))], ledger=run.ledger)
+        shown = Items.of((p["sha256"], p) for p in pictures.values())
+        engine.run([Job(looking, shown)], ledger=run.ledger, crew=crew)
         _write_tables(run, pictures)
         run.write_info({"title": "small", "counts": {"images": len(pictures)}})
 

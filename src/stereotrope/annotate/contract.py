@@ -68,6 +68,8 @@ class Annotator:
     notes, trouble: What there is to say of its last derivation, and why that gave nothing at all.
     path: File that its labels come from.
     hub: Name of its model on the Hugging Face hub, and the revision that is asked for.
+    on_disk: The folder or file of its model, which it reads where it looks.
+    device: What it computes on: ``cpu``, ``cuda``, ``auto`` ….
     endpoint: Where its model is reached.
     """
 
@@ -99,6 +101,8 @@ class Annotator:
     trouble: str | None = None
     path: Path | None = None
     hub: tuple[str, str | None] | None = None
+    on_disk: Path | None = None
+    device: str = "cpu"
 
     if TYPE_CHECKING:  # a class may have these as it likes
 

@@ -61,7 +61,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
-        "versions": _versions(
+        "versions": versions_of(
             [*VERSIONS, *sorted({each for one in plan.annotators for each in one.libraries})]
         ),
         "seed": plan.spec.seed,
@@ -72,7 +72,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
             {
                 "name": name,
                 **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")},
-                **({"versions": _versions(libraries)} if (libraries := made_by[by].libraries) else {}),
+                **({"versions": versions_of(libraries)} if (libraries := made_by[by].libraries) else {}),
                 **({"probe": probe} if (probe := made_by[by].probe_fingerprint) is not None else {}),
                 **commits.of(made_by[by]),
             }
@@ -182,6 +182,6 @@ def _first(told: Sequence[str], mark: str) -> str:
     return mark.join([*told[:MOST_TOLD], *[f"{left:,} more, in the column `written` of labels"] * (left > 0)])
 
 
-def _versions(libraries: Iterable[str]) -> dict[str, str]:
+def versions_of(libraries: Iterable[str]) -> dict[str, str]:
     """Versions of libraries, where they are installed."""
     return {name: found for name in libraries if (found := version_of(name)) is not None}

@@ -19,6 +19,7 @@ from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.mitigated import read_mitigated
+from stereotrope.audit.needs import needs_of
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
@@ -176,7 +177,10 @@ class Audit:
             else:
                 plan.account.attach(into.ledger)
                 plan.account.stop, plan.account.say = stop, watcher.say
-                with engine_of(engine).crew(into) as into.crew:
+                needs = needs_of([*plan.generators, *plan.annotators])
+                with engine_of(engine).crew(into, needs) as into.crew:
+                    for note in into.crew.notes:
+                        watcher.say(note)
                     images, missing = _draw_and_look(plan, into, watcher, stop)
                 _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
                 plan.account.attach(None)

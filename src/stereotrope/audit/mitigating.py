@@ -22,6 +22,7 @@ from stereotrope.audit.mitigated import (
     read_mitigated,
     write_mitigated,
 )
+from stereotrope.audit.needs import needs_of
 from stereotrope.audit.plan import Plan, make_plan
 from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
@@ -147,7 +148,7 @@ class Mitigation:
         watcher, stop = watcher or Silent(), stop or threading.Event()
         if self.looks and not self.is_measured():
             self._audited(watcher, stop)
-        with RunFolder(self.folder) as into, self._engine.crew(into) as into.crew:
+        with RunFolder(self.folder) as into, self._engine.crew(into, needs_of(self.strategies)) as into.crew:
             plan, rows = self.plan(), read_mitigated(self.folder)
             drawn = DrawnPrompts(plan, open_run(self.folder), into.store.get) if self.looks else None
             made = [*rows]

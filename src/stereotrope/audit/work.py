@@ -100,6 +100,7 @@ def task_of(
         concurrency=who.concurrency,
         batch_size=who.batch,
         halting=HALTING,
+        device=getattr(who, "device", "cpu"),
     )
     job = Job(stage, items, commit, on_failure)
     return Task(verb, who.name, who.fingerprint, job, getattr(who, "subject", "image"))

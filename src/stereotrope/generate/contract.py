@@ -131,6 +131,8 @@ class Generator(ABC):
     note: What a plan and a report should say of it; None where there is nothing.
     notes: After :meth:`requests`: what was left out and why, one sentence each.
     hub: Name of its model on the Hugging Face hub, and the revision that is asked for.
+    on_disk: The folder that it reads where it draws: of its model, or of its pictures.
+    device: What it computes on: ``cpu``, ``cuda``, ``auto`` ….
     probe_fingerprint: Of all that decides what is read inside it while it draws; None where nothing is.
     probe_takes: What reading one picture inside takes, in words.
     trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
@@ -148,6 +150,8 @@ class Generator(ABC):
     libraries: Sequence[str] = ()
     note: str | None = None
     hub: tuple[str, str | None] | None = None
+    on_disk: Path | None = None
+    device: str = "cpu"
     probe_fingerprint: str | None = None
     probe_takes: str = ""
     notes: Sequence[str] = ()

@@ -73,6 +73,7 @@ class FolderGenerator(Generator):
         if not os.path.isdir(folder):  # a name too long for the system is not there either
             raise UsageError(f"folder {str(folder)!r}: there is no such folder; check the path")
         self.folder, self.columns, self.name = folder, columns, columns.name or name
+        self.on_disk = folder.resolve()
         self.fingerprint = f"{self.kind}:{self.name}"
         self.notes: list[str] = []
         self._text, self._column = columns.prompt, ""

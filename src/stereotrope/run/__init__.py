@@ -5,7 +5,7 @@
 
 from stereotrope.run import engine
 from stereotrope.run.disk import file_stem, make_folder, sweep, write_atomic
-from stereotrope.run.engine import Items, Job, Stage, Summary, refuse_stopped
+from stereotrope.run.engine import Items, Job, Needs, Stage, Summary, refuse_stopped
 from stereotrope.run.engines import Engine, engine_of
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
@@ -19,6 +19,7 @@ __all__ = [
     "Items",
     "Job",
     "Ledger",
+    "Needs",
     "PictureStore",
     "Run",
     "RunFolder",

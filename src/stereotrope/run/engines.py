@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.run.engine import Crew
+from stereotrope.run.engine import Crew, Needs, Threads
 from stereotrope.run.engine.cluster import RayCluster
 from stereotrope.run.folder import RunFolder
 
@@ -31,12 +31,15 @@ class Engine:
         if self.ray_address is not None and self.name != "ray":
             raise UsageError("--ray-address is of the engine ray; add --engine ray, or leave it out")
 
-    def crew(self, folder: RunFolder) -> AbstractContextManager[Crew | None]:
+    def crew(self, folder: RunFolder, needs: Needs) -> AbstractContextManager[Crew]:
         """Return who works on the stages of a run, to be entered while it is open.
 
-        Raises UsageError: Ray is not installed, or no cluster answers at the address.
+        needs: What must be there wherever it is worked.
+        Raises UsageError: Ray is not installed, no cluster answers at the address, or a node lacks something.
         """
-        return RayCluster(folder, self.ray_address) if self.name == "ray" else nullcontext()
+        if self.name == "ray":
+            return RayCluster(folder, needs, self.ray_address)
+        return nullcontext(Threads())
 
 
 def engine_of(given: str | Engine) -> Engine:

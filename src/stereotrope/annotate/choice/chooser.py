@@ -88,6 +88,7 @@ class ChoiceAnnotator(Questionnaire):
     ) -> None:
         self.name: str = name
         self.model, self.precision, self.device, self.revision = model, precision, device, revision
+        self.on_disk = model if isinstance(model, Path) else None
         self.order_seed, self.max_side = order_seed, max_side
         self.meanings, self.forced = dict(meanings or {}), frozenset(forced)
         if regions is not None:

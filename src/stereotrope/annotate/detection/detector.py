@@ -94,6 +94,7 @@ class Detector(Annotator):
         self.model, self.classes = model, tuple(classes)
         self.confidence, self.smallest, self.levels = confidence, smallest, levels
         self.device, self.revision = device, revision
+        self.on_disk = model if isinstance(model, Path) else None
         self._is_onnx = isinstance(model, Path) and model.suffix.lower() == ".onnx"
         self.overlap = _OVERLAP if overlap is None and self._is_onnx else overlap
         self.batch = 1 if self._is_onnx else batch

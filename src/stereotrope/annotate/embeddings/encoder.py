@@ -85,6 +85,7 @@ class Encoder(Annotator):
         self.kind, self.model = kind, model
         self.name: str = name
         self.batch, self.device, self.revision = batch, device, revision
+        self.on_disk = model if isinstance(model, Path) else None
         self.attributes: Attributes = {}
         self.notes: list[str] = []
         self.sentences: list[str] = []
@@ -235,6 +236,7 @@ class _Texts(Annotator):
         self.name: str = f"{encoder.name}, prompts"
         self.attributes: Attributes = {}
         self.batch, self._encoder = encoder.batch, encoder
+        self.device, self.on_disk = encoder.device, encoder.on_disk
 
     @property
     def fingerprint(self) -> str:

@@ -72,7 +72,8 @@ class DiffusersGenerator(Generator):
         probe: Probe | None = None,
     ) -> None:
         self.name, self.batch, self.settings = name, batch, settings or PipelineSettings()
-        self._place, self.probe = model, probe
+        self._place, self.probe, self.device = model, probe, self.settings.device
+        self.on_disk = model if isinstance(model, Path) else None
         self._guard = threading.Lock()
         self._loaded: Pipeline | None = None
         self._inside: Inside | None = None

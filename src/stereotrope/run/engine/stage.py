@@ -34,6 +34,7 @@ class Stage:
     expected: Exceptions that are one item's failure and let the rest go on.
     halting: Expected exceptions after which no further item is begun: the model cannot be reached, the budget
         is spent.
+    device: What the worker computes on: ``cuda``, or ``auto`` where there is one; on a cluster it gets one.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Stage:
     batch_size: int = 1
     expected: tuple[type[Exception], ...] = (StereotropeError,)
     halting: tuple[type[Exception], ...] = ()
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.batch_size < 1:

@@ -5,8 +5,7 @@ the very objects that the threads of one computer use. Hands (:mod:`.hands`) are
 cluster; each has the lanes of a stage, and stand-ins of these objects that ask the head. In between stands
 one actor, the desk, on the node of the head: hands leave there what they ask, and wait for the answer.
 
-Actors, and no Ray Data: a task of Ray Data is a block, which is worked on again as a whole where a node is
-lost, and neither ends early where a budget is spent nor tells what is in flight (docs/explanation/engine.md).
+Why actors and no Ray Data: docs/explanation/engines.md.
 """
 
 from stereotrope.run.engine.cluster.crew import RayCluster

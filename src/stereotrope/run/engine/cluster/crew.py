@@ -7,17 +7,19 @@ import itertools
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Self
 
 from stereotrope.errors import RunError, UsageError
 from stereotrope.run.disk import TMP_PREFIX
-from stereotrope.run.engine.cluster.desk import Answer, Desk
+from stereotrope.run.engine.cluster.desk import Desk, HeadAnswer
 from stereotrope.run.engine.cluster.hands import Hand
 from stereotrope.run.engine.cluster.head import Head
+from stereotrope.run.engine.cluster.nodes import require_nodes
 from stereotrope.run.engine.lanes import Telling
+from stereotrope.run.engine.needs import Needs
 from stereotrope.run.engine.stage import Items
 from stereotrope.run.engine.work import OpenJob
 from stereotrope.run.folder import RunFolder
@@ -31,19 +33,30 @@ _MOST_DEATHS = 3
 """Of each hand, on the mean, without that anything landed in between."""
 
 
+@dataclass(frozen=True)
+class _Hired:
+    actor: Any
+    resources: Mapping[str, float]
+
+
 class RayCluster:
     """A crew of a Ray cluster; a context manager.
 
     folder: The run, opened to be written.
+    needs: What must be there on every node.
     address: Of the cluster, as ``ray.init`` takes it; else ``RAY_ADDRESS``, else a Ray on this computer. One
         that this process is connected to already is taken as it is.
 
-    Raises UsageError: Ray is not installed, or no cluster answers at the address.
+    notes: What there is to say of its nodes, a sentence each.
+
+    Raises UsageError: Ray is not installed, no cluster answers at the address, or a node lacks something.
     """
 
-    def __init__(self, folder: RunFolder, address: str | None = None) -> None:
+    def __init__(self, folder: RunFolder, needs: Needs, address: str | None = None) -> None:
         self._ray = ray_module()
-        self._folder, self._address = folder, address
+        self._folder, self._needs, self._address = folder, needs, address
+        self._where = str(folder.path.resolve())
+        self.notes: list[str] = []
         self._head = Head(folder)
         self._numbers = itertools.count()
         self._guard = threading.RLock()
@@ -58,18 +71,26 @@ class RayCluster:
             connect(self._ray, self._address)
         self._token = f"{TMP_PREFIX}{secrets.token_hex(8)}", secrets.token_hex(16)
         (self._folder.path / self._token[0]).write_text(self._token[1])
+        try:
+            self.notes = require_nodes(self._ray, self._where, self._token, self._needs)
+        except UsageError:
+            self._leave()
+            raise
         self._open_desk()
         self._serving = threading.Thread(target=self._serve, name="stereotrope-head", daemon=True)
         self._serving.start()
-        for _ in range(max(1, int(self._ray.cluster_resources().get("CPU", 1)))):
-            self._hire()
+        n = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self._regulars = [self._hire(num_cpus=1) for _ in range(n)]
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing = True
-        for actor in (*self._hands.values(), self._desk):
+        for actor in (*(hand.actor for hand in self._hands.values()), self._desk):
             self._ray.kill(actor)
         self._serving.join()
+        self._leave()
+
+    def _leave(self) -> None:
         self._head.close()
         (self._folder.path / self._token[0]).unlink(missing_ok=True)
         if self._own:
@@ -91,11 +112,12 @@ class RayCluster:
         with Telling(job):
             packed = self._head.packed(replace(job.job, items=Items.of(()), progress=None))
             at_work: dict[Any, tuple[str, int]] = {}
-            free = list(self._shared_out(number, job))
+            apart = self._with_devices(job)
+            free = list(self._shared_out(number, job, apart))
             told = False
             while free or at_work:
                 for name, n in free:
-                    at_work[self._hands[name].work.remote(number, packed, n)] = name, n
+                    at_work[self._hands[name].actor.work.remote(number, packed, n)] = name, n
                 free = []
                 ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
                 for ref in ended:
@@ -105,15 +127,24 @@ class RayCluster:
                 if job.stop.is_set() and not told:
                     told = True
                     for name, _ in at_work.values():
-                        self._hands[name].stop.remote()
+                        self._hands[name].actor.stop.remote()
                 if job.is_spent and not any(self._head.has(number, name) for name, _ in at_work.values()):
-                    return
+                    break
                 if not free and not at_work and not job.is_spent:
-                    free = list(self._shared_out(number, job))
+                    free = list(self._shared_out(number, job, apart))
+            for name in apart:
+                self._let_go(name)
 
-    def _shared_out(self, number: int, job: OpenJob) -> Iterator[tuple[str, int]]:
+    def _with_devices(self, job: OpenJob) -> list[str]:
+        """Hands of their own for a job that computes on GPUs, one a GPU; none for others."""
+        n = int(self._ray.cluster_resources().get("GPU", 0))
+        device = job.job.stage.device
+        wanted = device.startswith("cuda") or (device == "auto" and n > 0)
+        return [self._hire(num_gpus=1) for _ in range(min(n, job.n_batches))] if wanted else []
+
+    def _shared_out(self, number: int, job: OpenJob, apart: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Hands for a job, each with how many lanes it has of it."""
-        names = list(self._hands)
+        names = [self._last_of(name) for name in apart or self._regulars]
         of_a_hand = job.job.stage.kind == "threads"
         lanes = min(len(names), job.n_batches) if of_a_hand else job.n_lanes
         for at in range(min(len(names), lanes)):
@@ -127,10 +158,20 @@ class RayCluster:
             return self._replaced(name, str(error))
         return None
 
+    def _last_of(self, name: str) -> str:
+        """The hand that has the place of this one now."""
+        while name in self._successors:
+            name = self._successors[name]
+        return name
+
+    def _let_go(self, name: str) -> None:
+        with self._guard:
+            self._ray.kill(self._hands.pop(self._last_of(name)).actor)
+
     def _replaced(self, name: str, why: str) -> str:
         with self._guard:
             if name not in self._successors:
-                self._hands.pop(name)
+                resources = self._hands.pop(name).resources
                 self._head.forget(name)
                 self._deaths = self._deaths + 1 if self._landed == self._head.landed else 1
                 self._landed = self._head.landed
@@ -140,16 +181,16 @@ class RayCluster:
                         f"the last: {why}. Everything finished is kept; see the logs of that node, then run "
                         "the same command again"
                     )
-                self._successors[name] = self._hire()
+                self._successors[name] = self._hire(**resources)
             return self._successors[name]
 
-    def _hire(self) -> str:
+    def _hire(self, **resources: float) -> str:
         name = secrets.token_hex(4)
         made = self._ray.remote(Hand).options(
-            num_cpus=1, max_concurrency=_JOBS_AT_ONCE, scheduling_strategy="SPREAD"
+            max_concurrency=_JOBS_AT_ONCE, scheduling_strategy="SPREAD", **resources
         )
-        where = str(self._folder.path.resolve())
-        self._hands[name] = made.remote(self._desk, name, where, self._token)
+        actor = made.remote(self._desk, name, self._where, self._token)
+        self._hands[name] = _Hired(actor, resources)
         return name
 
     def _open_desk(self) -> None:
@@ -167,7 +208,7 @@ class RayCluster:
         self._head.loop.run_until_complete(self._answer_all())
 
     async def _answer_all(self) -> None:
-        ready: list[tuple[int, Answer]] = []
+        ready: list[tuple[int, HeadAnswer]] = []
         tasks: set[asyncio.Task[None]] = set()
 
         async def one(number: int, what: str, hand: str, details: tuple[Any, ...]) -> None:
@@ -191,7 +232,7 @@ class RayCluster:
     def _reopen_desk(self) -> None:
         with self._guard:
             for hand in self._hands.values():
-                self._ray.kill(hand)
+                self._ray.kill(hand.actor)
             self._open_desk()
 
 

@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-Question = tuple[int, str, str, tuple[Any, ...]]
+HandQuestion = tuple[int, str, str, tuple[Any, ...]]
 """Number, what is asked, the hand that asks, details."""
-Answer = tuple[bool, Any]
+HeadAnswer = tuple[bool, Any]
 """Whether all is well, and what is said; else the exception, as bytes."""
 
 
@@ -18,10 +18,10 @@ class Desk:
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
-        self._asked: asyncio.Queue[Question] = asyncio.Queue()
-        self._open: dict[int, asyncio.Future[Answer]] = {}
+        self._asked: asyncio.Queue[HandQuestion] = asyncio.Queue()
+        self._open: dict[int, asyncio.Future[HeadAnswer]] = {}
 
-    async def ask(self, what: str, hand: str, details: tuple[Any, ...]) -> Answer:
+    async def ask(self, what: str, hand: str, details: tuple[Any, ...]) -> HeadAnswer:
         """Ask the head, and wait for its answer."""
         number = next(self._numbers)
         self._open[number] = asyncio.get_running_loop().create_future()
@@ -31,14 +31,14 @@ class Desk:
         finally:
             del self._open[number]
 
-    async def take(self) -> list[Question]:
+    async def take(self) -> list[HandQuestion]:
         """Return what was asked since, for the head; wait where it is nothing."""
         taken = [await self._asked.get()]
         while not self._asked.empty():
             taken.append(self._asked.get_nowait())
         return taken
 
-    async def answer(self, answers: Sequence[tuple[int, Answer]]) -> None:
+    async def answer(self, answers: Sequence[tuple[int, HeadAnswer]]) -> None:
         """Answer what was taken."""
         for number, answer in answers:
             if number in self._open:

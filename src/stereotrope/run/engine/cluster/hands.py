@@ -14,7 +14,7 @@ from typing import Any
 
 from stereotrope.clients import Call, Endpoint
 from stereotrope.clients import limiter as limits
-from stereotrope.run.engine.cluster.travel import failure_as_bytes, unpack
+from stereotrope.run.engine.cluster.travel import failure_as_bytes, unpacked_there
 from stereotrope.run.engine.lanes import Lanes
 from stereotrope.run.engine.stage import Job, Pair
 from stereotrope.run.store import PictureStore, StoredPicture
@@ -34,7 +34,7 @@ class Hand:
         self._folder = folder
         self._stop = threading.Event()
         self._store: Any = PictureStore(folder) if is_shared(folder, token) else _StoreThere(self._head)
-        limits.LIMITERS = _LimitersThere(self._head)
+        limits.LIMITERS = LimitersThere(self._head)
 
     def work(self, number: int, packed: bytes, n: int) -> None:
         """Work on a job with ``n`` lanes until the head has nothing more of it."""
@@ -49,7 +49,7 @@ class Hand:
         self._stop.set()
 
     def _unpacked(self, data: bytes) -> Any:
-        return unpack(data, self._stand_in)
+        return unpacked_there(data, self._stand_in)
 
     def _stand_in(self, kind: str, detail: Any) -> Any:
         match kind:
@@ -185,7 +185,7 @@ class _AccountThere:
         self._head.ask("finish", self._number, key, asdict(call))
 
 
-class _LimitersThere(limits.Limiters):
+class LimitersThere(limits.Limiters):
     """The limiters of the head, one a key and address for the whole cluster."""
 
     def __init__(self, head: _Head) -> None:
@@ -193,6 +193,7 @@ class _LimitersThere(limits.Limiters):
         self._head = head
 
     def of(self, endpoint: Endpoint, owner: object) -> Any:
+        """Return what stands for the limiter of an address and key."""
         return _LimiterThere(self._head, endpoint)
 
 

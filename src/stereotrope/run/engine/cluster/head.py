@@ -13,8 +13,8 @@ from typing import Any
 
 from stereotrope.clients import Account, Call, Endpoint
 from stereotrope.clients import limiter as limits
-from stereotrope.run.engine.cluster.desk import Answer
-from stereotrope.run.engine.cluster.travel import failure_as_bytes, pack
+from stereotrope.run.engine.cluster.desk import HeadAnswer
+from stereotrope.run.engine.cluster.travel import failure_as_bytes, packed_for_hands
 from stereotrope.run.engine.stage import Pair
 from stereotrope.run.engine.work import OpenJob
 from stereotrope.run.folder import RunFolder
@@ -60,15 +60,16 @@ class Head:
 
     def packed(self, thing: Any) -> bytes:
         """Return what a hand may be given, as bytes."""
-        return pack(thing, self._number_of)
+        return packed_for_hands(thing, self.number_of)
 
-    def _number_of(self, account: Account) -> int:
+    def number_of(self, account: Account) -> int:
+        """Of an account, by which hands name it."""
         with self._guard:
             if account not in self._accounts:
                 self._accounts.append(account)
             return self._accounts.index(account)
 
-    async def answer(self, what: str, hand: str, details: tuple[Any, ...]) -> Answer:
+    async def answer(self, what: str, hand: str, details: tuple[Any, ...]) -> HeadAnswer:
         """Answer a question; an exception is an answer too."""
         try:
             if what in self._waiting:
@@ -96,6 +97,10 @@ class Head:
     def close(self) -> None:
         """Answer nothing more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.close()
 
     def _next(self, hand: str, number: int) -> bytes | None:
         job = self.jobs.get(number)

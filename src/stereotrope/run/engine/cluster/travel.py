@@ -31,7 +31,7 @@ Mark = tuple[str, Any]
 """Kind of a thing that stayed, and what there is to say of it."""
 
 
-def pack(thing: Any, number_of: Callable[[Account], int]) -> bytes:
+def packed_for_hands(thing: Any, number_of: Callable[[Account], int]) -> bytes:
     """Return a thing as bytes; what belongs to the head is marked, and no connection or lock travels.
 
     number_of: Of an account, by which the head knows it again.
@@ -73,7 +73,7 @@ def _cached_anew(function: Callable[..., Any], parameters: Mapping[str, Any]) ->
     return cached
 
 
-def unpack(data: bytes, stand_in: Callable[[str, Any], Any]) -> Any:
+def unpacked_there(data: bytes, stand_in: Callable[[str, Any], Any]) -> Any:
     """Return what was packed; ``stand_in`` gives what stands for a thing that stayed, by its mark."""
 
     class Unpacking(pickle.Unpickler):

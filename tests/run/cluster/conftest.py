@@ -1,0 +1,52 @@
+"""A Ray cluster of three nodes on this computer, one for all tests of a module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import require
+
+ROOT = Path(__file__).resolve().parents[3]
+NODES = 3
+KEY = "sentinel-4e1f0b-of-the-cluster"
+STORE = 80 * 2**20
+QUICK = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 500,
+    "health_check_failure_threshold": 3,
+}
+"""So that a node that is gone is noticed within seconds."""
+
+
+def node(cluster: Any) -> Any:
+    """Add a node of one processor."""
+    return cluster.add_node(num_cpus=1, object_store_memory=STORE, include_dashboard=False)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Three nodes of one processor each; this process is connected to the first."""
+    require(find_spec("ray") is not None, "ray is not installed")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    patch.setenv(
+        "PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    )
+    patch.setenv("CLUSTER_KEY", KEY)
+    import ray
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False, "_system_config": QUICK}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    for _ in range(NODES - 1):
+        node(made)
+    ray.init(made.address, log_to_driver=False, logging_level="ERROR")
+    yield made
+    ray.shutdown()
+    made.shutdown()
+    patch.undo()
