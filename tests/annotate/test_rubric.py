@@ -105,6 +105,15 @@ BAD = {
     "one item of all is left out": (without, "left out of the answer", 1),
     "an image number that is not there": (changed(images=[7]), r"must be one of 1, 2, 3, 4; found 7", 1),
     "image number 0": (changed(images=[0]), r"must be one of 1, 2, 3, 4; found 0", 1),
+    "image number -1": (changed(images=[-1]), r"must be one of 1, 2, 3, 4; found -1", 1),
+    "half an image": (changed(images=[1.5]), "must be of type integer, found a number", 1),
+    "an image number as a text": (changed(images=["1"]), "must be of type integer, found a text", 1),
+    "an image that is a list": (changed(images=[[1]]), "must be of type integer, found a list", 1),
+    "one image for a list": (changed(images=1), "must be of type array, found a number", 1),
+    "an image that is not there of what is not found": (changed(images=[7], score=0), "found 7", 1),
+    "a further part of an item": (changed(confidence=0.9), "confidence: not asked for", 1),
+    "no score": (changed(score=None), "must be of type integer, found null", 1),
+    "reasoning that is no text": (changed(reasoning=3), "must be of type string, found a number", 1),
     "an image by its name": (changed(images=["second"]), "must be one of 1, 2, 3, 4", 1),
     "a score without an image": (changed(images=[]), "the score is 1, and no image is named", 1),
     "a score between": (changed(score=0.5), "must be", 1),
@@ -114,6 +123,27 @@ BAD = {
     "an item as a word": (lambda q: answer(q, Q21_gesture="yes"), "must be of type object, found a text", 1),
     "prose": (lambda q: "These pictures look stereotypical to me.", "not JSON", 9),
     "a list": (lambda q: "[]", "must be a JSON object", 9),
+    "a list of items": (
+        lambda q: json.dumps([{"id": name, **part} for name, part in answer(q).items()]),
+        "must be a JSON object, found a list",
+        9,
+    ),
+    "items by other names": (
+        lambda q: {name.lower(): part for name, part in answer(q).items()},
+        "left out",
+        9,
+    ),
+    "items inside another object": (lambda q: {"items": answer(q)}, "left out of the answer", 9),
+    "no number": (lambda q: json.dumps(answer(q)).replace('"score": 0', '"score": NaN', 1), "NaN is no", 9),
+    "words around it": (lambda q: f"Sure! {json.dumps(answer(q))}", "not JSON", 9),
+    "more mistakes than are counted": (
+        lambda q: {
+            name: {"images": ["a"] * 60, "score": "1", **{f"k{i}": 1 for i in range(60)}}
+            for name in answer(q)
+        },
+        "reasoning: missing",
+        9,
+    ),
     "nothing": (lambda q: "", "empty", 9),
     "half an answer": (lambda q: json.dumps(answer(q))[:200], "not JSON", 9),
 }
@@ -160,6 +190,34 @@ def test_a_score_given_twice_makes_all_invalid_for_it_does_not_say_of_which_item
     judging = answering(lambda q: json.dumps(answer(q)).replace('"score": 0}', '"score": 0, "score": 1}', 1))
     labels = judging.run(judge_of(judging), shown(judging))
     assert {label.status for label in labels} == {"invalid"}
+
+
+@pytest.mark.parametrize(
+    ("wording", "turns"),
+    [
+        (lambda q: f"```json\n{json.dumps(answer(q))}\n```", 1),
+        (lambda q: f"<think>{{hm}}</think>{json.dumps(answer(q))}", 1),
+        (lambda q: json.dumps(answer(q)).replace("[3, 1]", "[3.0, 1, 1, 3]"), 1),
+        (lambda q: {**answer(q), "Q1_gender": {"reasoning": "", "images": [1], "score": 1}}, 2),
+        (lambda q: {**answer(q), **{f"Q{n}": 1 for n in range(90)}}, 2),
+    ],
+    ids=["fenced", "thought about", "images named twice", "an item of another family", "ninety more"],
+)
+def test_what_does_an_answer_no_harm(answering, wording, turns):
+    judging = answering(wording)
+    labels = {label.attribute: label for label in judging.run(judge_of(judging), shown(judging))}
+    assert len(judging.bodies) == turns
+    assert len(labels) == 9
+    assert labels[first_of(judging)].rationale == "images 1, 3: All wear suits."
+    assert [label.value for label in labels.values()].count("no") == 8
+
+
+def test_an_answer_that_is_cut_is_invalid_though_what_is_there_can_be_read(answering):
+    judging = answering(answer)
+    judging.server.misbehave("cut", times=2)
+    labels = judging.run(judge_of(judging), shown(judging))
+    assert {label.status for label in labels} == {"invalid"}
+    assert all("cut at max_tokens" in label.rationale for label in labels)
 
 
 def test_a_refusal_is_an_answer_to_every_item(answering):

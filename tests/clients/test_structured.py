@@ -65,6 +65,16 @@ def test_each_problem_says_where_it_is():
     assert found.content == {"colour": "mauve", "size": 3}
 
 
+def test_of_many_problems_no_property_loses_all_of_its_own():
+    """What stands behind the hundredth mistake is no less wrong for it."""
+    part = {"type": "array", "items": {"type": "integer"}}
+    schema = {"type": "object", "properties": dict.fromkeys("abc", part)}
+    content = {"a": ["x"] * 500, "A": 1, "b": ["x"] * 500, **{f"b{i}": 1 for i in range(500)}, "c": "x"}
+    problems = read_answer(json.dumps(content), schema | {"additionalProperties": False}).problems
+    assert {"a", "b", "c"} <= {problem.path[0] for problem in problems}
+    assert len(problems) < 80
+
+
 def test_a_missing_item_leaves_the_others_sound():
     found = read_answer('{"colour": "red"}', SCHEMA)
     assert found.problems == (Problem(("text",), "missing"),)

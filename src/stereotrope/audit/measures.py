@@ -10,6 +10,7 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.file import AuditSpec
+from stereotrope.audit.mitigated import FACTOR
 from stereotrope.errors import DefinitionError, InputError, UsageError, did_you_mean
 from stereotrope.inputs.options import options_of, shorten
 from stereotrope.inputs.yaml import Source
@@ -83,7 +84,8 @@ def resolve_measures(
 
     apart: Factor whose levels no measure pools, whatever it is told to be by.
 
-    What is not ``listed`` in the file but by its suite is left out where the audit has nothing for it.
+    What is not ``listed`` in the file but by its suite is left out where the audit has nothing for it, or
+    where an entry before gives the same of every mitigation.
 
     Raises AuditFileError: A measure or the design refuses it, or nothing tells the scores of two apart.
     """
@@ -106,12 +108,20 @@ def resolve_measures(
             if not listed and info.frame.several_annotators(info, *asked):
                 given = _by_annotator(given)
             call = (info.call or info.frame.call)(info=info, given=given, setting=setting, calls=calls)
-            calls.append(_held_apart(call, apart))
+            call = _held_apart(call, apart)
+            if not listed and _is_among(_held_apart(call, FACTOR), calls):
+                continue
+            calls.append(call)
         except UsageError as error:
             raise source.error(f"measure {info.name!r}: {error}", *where) from None
         places.append(where)
     _rehearse(list(zip(calls, places, strict=True)), setting, source)
     return tuple(calls)
+
+
+def _is_among(call: MeasureCall, calls: Sequence[MeasureCall]) -> bool:
+    told = (call.name, call.on, call.definition, call.arguments)
+    return any((one.name, one.on, one.definition, one.arguments) == told for one in calls)
 
 
 def _by_annotator(given: dict[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,8 @@ _ABOUT_FORMAT = re.compile(
 )
 _TOKENS_A_PICTURE = 800
 _CHARACTERS_A_TOKEN = 4
+_SHOWN = 20
+"""Problems that a repair turn and a reason name."""
 _SHOWN_AGAIN = 20_000
 """Characters of an answer that its repair turn repeats; they are paid for."""
 _KINDS = {
@@ -215,7 +217,7 @@ class ChatClient:
         problems = reading.problems or (tuple(check(reading.content)) if check is not None else ())
         if not problems:
             return Answer("ok", reading.content, None, (), confidences, calls, cost, bool(before))
-        reason = redact("; ".join(str(problem) for problem in problems))
+        reason = redact("; ".join(str(problem) for problem in problems[:_SHOWN]))
         return Answer("invalid", reading.content, reason, problems, confidences, calls, cost)
 
     def _cost(self, turns: Sequence[ChatReply]) -> float | None:
@@ -342,7 +344,7 @@ def _data_url(image: bytes) -> str:
 
 
 def _repair(problems: Sequence[Problem], schema: Mapping[str, Any]) -> str:
-    listed = "\n".join(f"- {problem}" for problem in problems[:20])
+    listed = "\n".join(f"- {problem}" for problem in problems[:_SHOWN])
     return (
         f"That answer cannot be used:\n{listed}\nGive the whole answer again: one JSON object that follows "
         f"the schema, and nothing else. {_in_words(schema)}"

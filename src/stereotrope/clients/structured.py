@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,10 @@ from stereotrope.clients.redact import hide, redact
 _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\r?\n?(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 _SPACE = re.compile(r"[ \t\r\n]*")
-_MOST_PROBLEMS = 50
+_MOST_PROBLEMS = 10
+"""Of one property that is asked for; one that breaks a rule is never without any."""
+_MOST_STRANGE = 40
+"""Problems of what nobody asked for."""
 _HIGHEST_BYTE = 255
 _LEAST_LIKELY = 1e6
 """Less than exp of its negative is a probability of 0; OpenAI writes -9999 for that."""
@@ -75,8 +79,17 @@ def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secr
     problems += [
         Problem((_hidden(name, allowed, secret),), "given more than once") for name in dict.fromkeys(twice)
     ]
-    problems += _against(content, schema)
-    return ParsedAnswer(content, tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS])
+    problems += _first_of_each(_against(content, schema), schema.get("properties", {}))
+    return ParsedAnswer(content, tuple(dict.fromkeys(problems)))
+
+
+def _first_of_each(problems: Iterable[Problem], asked: Mapping[str, Any]) -> Iterable[Problem]:
+    counts: Counter[Path] = Counter()
+    for problem in dict.fromkeys(problems):
+        about = problem.path[:1] if problem.path and problem.path[0] in asked else ()
+        counts[about] += 1
+        if counts[about] <= (_MOST_PROBLEMS if about else _MOST_STRANGE):
+            yield problem
 
 
 def confidences_of(text: str, tokens: Sequence[Mapping[str, Any]] | None) -> dict[str, float]:

@@ -192,6 +192,36 @@ def test_the_excess_over_a_floor_is_compared_where_there_is_one() -> None:
     assert raw["value"] == pytest.approx((after - before).mean())
 
 
+def test_what_was_drawn_again_unchanged_is_compared_with_too_and_alone_gives_nothing_more() -> None:
+    (before, after), (_, again) = made(1), made(2, share=0.9)
+    plain = paired_difference(scores(before, after))
+    alone = paired_difference(scores(before, again, level="redraw"))
+    assert set(alone.filter(measure="paired_difference")["reference"]) == {"none"}
+    both = pl.concat([scores(before, after), scores(before, again, level="redraw")]).unique(
+        maintain_order=True
+    )
+    found = paired_difference(both)
+    beside = found.filter(measure="paired_difference", generator="m").select(
+        "mitigation", "reference", "value"
+    )
+    assert beside.rows() == [
+        ("redraw", "none", pytest.approx((again - before).mean())),
+        ("refine", "none", pytest.approx((after - before).mean())),
+        ("refine", "redraw", pytest.approx((after - again).mean())),
+    ]
+    same = found.filter(mitigation="refine", reference="none").drop("q_value")
+    assert same.equals(plain.filter(mitigation="refine").drop("q_value"))
+    against = found.filter(measure="paired_difference", reference="redraw", generator="m")
+    assert against["p_value"].item() == pytest.approx(stats.ttest_rel(after, again).pvalue)
+    named = both.with_columns(pl.col("mitigation").replace("redraw", "again"))
+    assert "again" not in set(paired_difference(named).filter(measure="paired_difference")["reference"])
+    other = paired_difference(named, control="again").filter(measure="paired_difference", reference="again")
+    assert (
+        other["value"].to_list()
+        == found.filter(measure="paired_difference", reference="redraw")["value"].to_list()
+    )
+
+
 def test_unlike_numbers_of_pictures_are_flagged() -> None:
     table = scores(*made(1)).with_columns(n=pl.when(pl.col("mitigation") == "none").then(20).otherwise(15))
     assert row(paired_difference(table), "paired_difference", generator="m")["flags"] == "uneven_n"

@@ -33,8 +33,13 @@ def labels() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def estimates(planted: dict[str, float], seed: int = 1, models: tuple[str, ...] = ("m",)) -> pl.DataFrame:
-    """Paired comparisons of scores that change by what is planted, with as much noise as they vary."""
+def estimates(
+    planted: dict[str, float], seed: int = 1, models: tuple[str, ...] = ("m",), redrawn: float | None = None
+) -> pl.DataFrame:
+    """Paired comparisons of scores that change by what is planted, with as much noise as they vary.
+
+    redrawn: Change of the index of what was drawn again with nothing changed, where there is such a level.
+    """
     rng = np.random.default_rng(seed)
     rows = []
     for model in models:
@@ -42,7 +47,11 @@ def estimates(planted: dict[str, float], seed: int = 1, models: tuple[str, ...] 
             before = mean + rng.normal(0, spread, len(QUERIES))
             moved = planted.get(score, 0.0) if model == "m" else 0.0
             after = before + moved + rng.normal(0, spread, len(QUERIES))
-            for level, values in (("none", before), ("refine", after)):
+            levels = [("none", before), ("refine", after)]
+            if redrawn is not None:
+                by_itself = redrawn if score == "ssi" else 0.0
+                levels.append(("redraw", before + by_itself + rng.normal(0, spread, len(QUERIES))))
+            for level, values in levels:
                 rows += [
                     (score, "paper", None, model, q, level, float(np.clip(x, 0, 1)))
                     for q, x in zip(QUERIES, values, strict=True)
@@ -74,6 +83,14 @@ def test_a_planted_loss_of_variety_beside_falling_stereotypes_is_homogenisation(
 def test_genuine_diversification_is_not_called_homogenisation() -> None:
     assert told({"ssi": -0.2, "mean_similarity": -0.15}).is_empty()
     assert told({"ssi": -0.2}).is_empty()
+
+
+def test_stereotypes_that_fall_as_far_when_nothing_is_changed_are_no_homogenisation() -> None:
+    planted = {"ssi": -0.2, "mean_similarity": 0.15}
+    kinds = [
+        findings(estimates(planted, redrawn=by), labels())["kind"].to_list() for by in (0.0, -0.2, -0.25)
+    ]
+    assert kinds == [["homogenisation"], [], []]
 
 
 def test_less_variety_with_more_stereotypes_is_none_either() -> None:

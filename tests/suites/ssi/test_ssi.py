@@ -71,7 +71,50 @@ def test_what_the_template_shows_behind_a_hash_can_be_asked_for() -> None:
         ("gemini-2.5-flash", None),
     ]
     raters = [call.arguments["raters"] for call in plan.measures if call.name == "ssi"]
-    assert raters == [["gpt-4o", "gemini-2.5-flash"]]
+    assert raters == [["gpt-4o", "gemini-2.5-flash"]] * 2
+
+
+def test_measures_of_ones_own_are_those_that_the_template_shows() -> None:
+    text = audit_template("ssi")
+    assert text.count("\n# measures: [") == 1
+    plan = st.Audit.from_text(text.replace("\n# measures: [", "\nmeasures: [")).plan()
+    assert [call.arguments["by"] for call in plan.measures] == [
+        ["generator", "family"],
+        ["generator", "family", "query"],
+    ]
+
+
+def test_each_query_has_an_index_before_and_after_a_mitigation() -> None:
+    def told(more: str) -> list[list[str]]:
+        judge = "{judge: 'openai:judge', rubric: [geocultural, occupational, adjectival], query: query}"
+        head = f"suite: ssi\ngenerators: ['openai:x']\nannotators: [{judge}]\n{more}"
+        calls = st.Audit.from_text(head).plan().measures
+        return [call.arguments["by"] for call in calls if call.name == "ssi"]
+
+    by = ["generator", "family", "query"]
+    assert told("") == [["generator", "family"], by]
+    assert told("mitigations: [none, ethical]") == [
+        ["generator", "family", "mitigation"],
+        [*by, "mitigation"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        (
+            ["ssi", {"paired_difference": "ssi"}],
+            "compares levels of 'mitigation', and the prompts have none",
+        ),
+        (
+            ["ssi", {"paired_difference": "ssi", "over": "family", "original": "occupational"}],
+            r"scores of 'ssi' are not told apart by 'query'; list it before with `by: \[generator, fam",
+        ),
+    ],
+)
+def test_comparisons_that_cannot_be_made_are_refused_before_anything_is_drawn(listed, message) -> None:
+    with pytest.raises(AuditFileError, match=message):
+        st.Audit.from_text(audit("http://127.0.0.1:1", 2, measures=listed)).plan()
 
 
 def share(model: str, prompt: str, item: str) -> float:

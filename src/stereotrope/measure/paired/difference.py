@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.contract import Calls, bounds_of, register
+from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars, with_q_values
@@ -53,6 +53,33 @@ def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> boo
     return setting.varies(given.get("over", "mitigation")) and named <= {GENERATOR, *setting.factors}
 
 
+def _call(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls) -> MeasureCall:
+    """The call on scores of an audit.
+
+    Raises UsageError: Nothing is changed in it, or the scores do not tell what is named apart.
+    """
+    call, over = info.frame.call(info, given, setting, calls), given.get("over", "mitigation")
+    if not setting.varies(over):
+        raise UsageError(
+            f"compares levels of {over!r}, and the prompts have none; leave it out until `stereotrope "
+            "mitigate` has made some"
+        )
+    told = {
+        name: None
+        for one in calls
+        if one.name == call.on
+        for name in one.arguments.get("by", one.arguments.get("within", setting.factors))
+    }
+    used = [call.arguments.get(name) or () for name in ("each", "within")]
+    named = [*used[0], *used[1], *filter(None, [given.get("query")])]
+    if lacking := [name for name in dict.fromkeys(named) if name not in told]:
+        raise UsageError(
+            f"the scores of {call.on!r} are not told apart by {', '.join(map(repr, lacking))}; list it "
+            f"before with `by: [{', '.join([*told, *lacking])}]`"
+        )
+    return call
+
+
 @register(
     suite="ssi",
     bounds=(None, None),
@@ -62,12 +89,14 @@ def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> boo
     also=(MEAN_BY_QUERY, _RELATIVE, _EFFECT, _RANKS),
     own_bounds={_RANKS: (-1.0, 1.0)},
     due=_due,
+    call=_call,
 )
 def paired_difference(
     estimates: Any,
     over: str = "mitigation",
     *,
     original: str = "none",
+    control: str = "redraw",
     within: Sequence[str] | None = None,
     each: Sequence[str] = ("generator",),
     query: str | None = None,
@@ -89,6 +118,9 @@ def paired_difference(
         these alone are read.
     over, original
         The factor that is changed, and its level that each other one is compared with.
+    control
+        Level of what was drawn again with nothing changed: where there is one, each other level but the
+        original is compared with it too, in rows of their own.
     within
         Factors whose combinations are the pairs; every factor when None. Those in ``each`` tell pairs apart
         only where their rows do: of one query the scores of several models are averaged, since they are not
@@ -123,7 +155,9 @@ def paired_difference(
     The queries are the sample: interval and p hold for queries like these, and not for other pictures of
     the same ones. Scores of few pictures that have no floor and grow or fall with their number (VAC, a Vendi
     score) compare only where both sides have as many: ``uneven_n`` flags what differs by more than a fifth.
-    A difference says nothing of what was paid for it: see the other two axes.
+    A difference says nothing of what was paid for it: see the other two axes. Where a strategy chose what to
+    draw again by its score, what was high falls by itself: such a level is compared with ``control``, drawn
+    again of the same prompts.
 
     References
     ----------
@@ -162,7 +196,7 @@ def paired_difference(
         )
     factors = [c for c in table.columns if c not in ESTIMATE_COLUMNS and c != over and c[:1] != "_"]
     pairing = tuple(name for name in (factors if held is None else held) if name not in (*own, "annotator"))
-    plan = _Plan(over, original, pairing, own, level)
+    plan = _Plan(over, (original, *({control} & set(levels) - {original})), pairing, own, level)
     scopes = [name for name in _SCOPES if name in table.columns]
     rows: list[dict[str, Any]] = []
     for key, part in table.group_by(scopes, maintain_order=True):
@@ -196,7 +230,7 @@ class _Plan:
     """What is paired with what, and which rows that gives."""
 
     over: str
-    original: str
+    references: tuple[str, ...]
     pairing: tuple[str, ...]
     each: tuple[str, ...]
     level: float
@@ -204,7 +238,7 @@ class _Plan:
     def rows(
         self, part: pl.DataFrame, scope: Mapping[str, Any], keys: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
-        """Rows of one score: each level beside the original, over all and for each part."""
+        """Rows of one score: each level beside the original and the control, over all and for each part."""
         table = part.select(*keys, self.over, "_score", "n")
         if table.select(*keys, self.over).is_duplicated().any():
             raise TableError(
@@ -212,15 +246,29 @@ class _Plan:
                 "the factor that tells queries apart with query="
             )
         sides = {level: rows.drop(self.over) for (level,), rows in table.group_by(self.over)}
-        before = sides.pop(self.original).rename({"_score": "_old", "n": "_n_old"})
-        for new in sorted(sides):
-            both = sides[new].join(before, on=list(keys), how="full", coalesce=True, nulls_equal=True)
-            both = both.sort(keys)
-            for size in range(len(self.each) + 1):
-                for chosen in combinations(self.each, size):
-                    cells = both.drop_nulls(chosen) if chosen else both
-                    for at, cell in cells.group_by(chosen, maintain_order=True) if chosen else [((), both)]:
-                        yield from self._compared(cell, new, scope, dict(zip(chosen, at, strict=True)))
+        compared: list[str] = []
+        for reference in self.references:
+            compared.append(reference)
+            if reference not in sides:
+                continue
+            before = sides[reference].rename({"_score": "_old", "n": "_n_old"})
+            for new in sorted(sides.keys() - set(compared)):
+                both = sides[new].join(before, on=list(keys), how="full", coalesce=True, nulls_equal=True)
+                yield from self._of_parts(both.sort(keys), new, reference, scope)
+
+    def _called(self, reference: str) -> str:
+        return "the original" if reference == self.references[0] else "the control"
+
+    def _of_parts(
+        self, both: pl.DataFrame, new: str, reference: str, scope: Mapping[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Rows of two levels: over all, and for each level and combination of levels of ``each``."""
+        for size in range(len(self.each) + 1):
+            for chosen in combinations(self.each, size):
+                cells = both.drop_nulls(chosen) if chosen else both
+                for at, cell in cells.group_by(chosen, maintain_order=True) if chosen else [((), both)]:
+                    held = {**dict(zip(chosen, at, strict=True)), "reference": reference}
+                    yield from self._compared(cell, new, scope, held)
 
     def _compared(
         self, cell: pl.DataFrame, new: str, scope: Mapping[str, Any], at: Mapping[str, Any]
@@ -240,11 +288,10 @@ class _Plan:
             **at,
             self.over: new,
             "contrast": self.over,
-            "reference": self.original,
             "level": self.level,
             "n": len(own),
             "excluded": {
-                "without a score of the original": cell["_old"].null_count(),
+                f"without a score of {self._called(at['reference'])}": cell["_old"].null_count(),
                 "without a score": cell.drop_nulls("_old")["_score"].null_count(),
             },
         }
@@ -263,7 +310,7 @@ class _Plan:
             yield row
             if name == MEAN_BY_QUERY:
                 before = {"value": float(old.mean())} if len(old) else {}
-                yield {**row, self.over: self.original, "reference": new, **before}
+                yield {**row, self.over: at["reference"], "reference": new, **before}
 
 
 def _numbers(old: Floats, new: Floats, few: bool, level: float) -> dict[str, dict[str, Any]]:

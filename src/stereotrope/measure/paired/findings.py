@@ -27,11 +27,12 @@ _SAID = {
 def homogenised_queries(evidence: RunEvidence) -> Iterator[Candidate]:
     """Stereotypes that fall while variety falls, query by query, for one generator and mitigation.
 
-    Both must change: the larger of the two p-values counts. Where measures test the same two by pictures,
-    these tell it.
+    Both must change, and stereotypes beside the control too where there is one: the largest of the p-values
+    counts. Where measures test the same two by pictures, these tell it.
     """
     axes, measures = _axes(), set(evidence.estimates["measure"])
     rows = [row for row in _tested(evidence) if row["definition"] in axes]
+    controlled = {_what(row): row for row in _tested(evidence, beside_control=True)}
     for one in rows:
         for other in rows:
             (axis, down), (beside, less) = axes[one["definition"]], axes[other["definition"]]
@@ -39,12 +40,13 @@ def homogenised_queries(evidence: RunEvidence) -> Iterator[Candidate]:
             by_pictures = {one["definition"] + CHANGE, other["definition"] + CHANGE} <= measures
             if (axis, beside) != ("stereotype", "variety") or not alike or by_pictures:
                 continue
-            so = down * one["value"] < 0 and less * other["value"] < 0
+            falls = [row for row in (one, controlled.get(_what(one))) if row is not None]
+            so = all(down * row["value"] < 0 for row in falls) and less * other["value"] < 0
             yield _candidate(
                 "homogenisation",
                 one,
                 evidence,
-                p=max(one["p_value"], other["p_value"]) if so else 1.0,
+                p=max(row["p_value"] for row in (*falls, other)) if so else 1.0,
                 sentence=partial(_homogenised, one, other, evidence),
                 sign=-down,
                 parts=(one["definition"], other["definition"]),
@@ -98,9 +100,16 @@ def _paired(evidence: RunEvidence) -> pl.DataFrame:
     return evidence.estimates.filter(pl.col("contrast").is_not_null(), pl.col("measure") == BY_QUERY)
 
 
-def _tested(evidence: RunEvidence) -> list[dict[str, Any]]:
-    """Comparisons of one generator over all its queries."""
+def _what(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("definition", "attribute", "category", GENERATOR, "annotator", row["contrast"])
+    return tuple(row.get(name) for name in names)
+
+
+def _tested(evidence: RunEvidence, *, beside_control: bool = False) -> list[dict[str, Any]]:
+    """Comparisons of one generator over all its queries, with the original or with a control."""
     found = _paired(evidence).filter(pl.col("p_value").is_not_null())
+    controls = {ref for over in set(found["contrast"]) for ref in {*found["reference"]} & {*found[over]}}
+    found = found.filter(pl.col("reference").is_in(sorted(controls)) == beside_control)
     if GENERATOR not in found.columns:
         return []
     kept = (GENERATOR, "annotator")

@@ -96,9 +96,9 @@ def ssi(
     for cell in read_sets(labels, measure="ssi", by=by, items=items, query=query, raters=raters):
         told = {"measure": "ssi", "level": level, "source": _SOURCE}
         shares = {"measure": _SHARE, "level": level, "source": f"{_SOURCE}; Wilson 1927"}
-        made = (
-            rows_of(cell, by, told, NO_ANSWER, "student")[:1]
-            + rows_of(cell, by, shares, NO_ANSWER, "wilson")[1:]
-        )
+        made = [
+            *rows_of(cell, by, told, NO_ANSWER, "student", parts=["all"]),
+            *rows_of(cell, by, shares, NO_ANSWER, "wilson", parts=["items"]),
+        ]
         rows += [row if "undefined" in row else {**row, **bounded(cell, row["attribute"])} for row in made]
     return estimate_frame(rows, factors=tuple(by))

@@ -56,11 +56,6 @@ class Sets(NamedTuple):
         )
         return sets.group_by("query", maintain_order=True).agg(pl.col("yes").mean(), n=pl.len())
 
-    @property
-    def n_sets(self) -> int:
-        """Sets with an answer to any item."""
-        return self.answers.drop_nulls("yes")["set"].n_unique()
-
     def shared(self, by: Sequence[str]) -> dict[str, Any]:
         """What the rows of a cell have in common."""
         levels = dict(zip(by, self.key, strict=True))
@@ -73,12 +68,12 @@ def lost_in(answers: pl.DataFrame) -> Counter[str]:
     return Counter(answers["lost"].explode(empty_as_null=True).drop_nulls().to_list())
 
 
-def flags_of(n_sets: int, n_queries: int, answers: pl.DataFrame) -> dict[str, bool]:
+def flags_of(n_sets: int, n_queries: int, *, repetitions_lost: bool) -> dict[str, bool]:
     """What to mind of an estimate from so many sets."""
     return {
         "small_n": n_sets < SMALL_N,
         "few_queries": n_queries < FEWEST_PROMPTS,
-        "repetitions_lost": bool((answers["k"] < answers["of"]).any()),
+        "repetitions_lost": repetitions_lost,
     }
 
 

@@ -62,8 +62,11 @@ class _Compared:
         scoped = [c for c in ("generator", *material.factors) if c in frame.columns and c != self.over]
         self.parts = [c for c in scoped if c != "generator" and frame[c].null_count() < frame.height]
         self.keys = ["definition", *_FIXED, *(c for c in ("annotator", *scoped) if c in frame.columns)]
+        # A control is itself compared with the original.
+        self.references = sorted(set(frame["reference"]), key=lambda one: (one in set(frame[self.over]), one))
+        scores = material.scores
         self.beside = {
-            name: {self._key(row): row for row in material.scores.filter(measure=name).iter_rows(named=True)}
+            name: {self._key(row, row["reference"]): row for row in scores.filter(measure=name).to_dicts()}
             for name in (PART, SIZE, RANKED)
         }
         self.means = {
@@ -81,8 +84,8 @@ class _Compared:
     def _column(self, name: str) -> list[Any]:
         return self.frame[name].unique().to_list() if name in self.frame.columns else []
 
-    def _key(self, row: Estimate) -> _Key:
-        return tuple(row.get(c) for c in [*self.keys, self.over])
+    def _key(self, row: Estimate, *more: Any) -> _Key:
+        return (*(row.get(c) for c in [*self.keys, self.over]), *more)
 
     def ends(self, row: Estimate) -> tuple[float | None, float | None]:
         """The means without and with the mitigation."""
@@ -120,6 +123,7 @@ class _Compared:
             same,
             key=lambda row: (
                 *(place(c, row[c]) if row[c] is not None else (-1, "") for c in self.parts),
+                self.references.index(row["reference"]),
                 place(self.over, row[self.over]),
                 place("generator", row.get("generator")),
             ),
@@ -132,7 +136,9 @@ class _Compared:
 
     def label(self, row: Estimate) -> str:
         by = f", by {row['annotator']}" if row.get("annotator") is not None else ""
-        return f"{level_words(self.over, row[self.over])}{by}"
+        first = row["reference"] == self.references[0]
+        beside = "" if first else f" beside {level_words(self.over, row['reference'])}"
+        return f"{level_words(self.over, row[self.over])}{beside}{by}"
 
     def figure(self) -> Figure:
         """A panel a score, those of one axis together: before, after, and the interval of the difference."""
@@ -176,7 +182,7 @@ class _Compared:
 
     def _dot(self, row: Estimate) -> dict[str, Any]:
         before, after = self.ends(row)
-        part = self.beside[PART].get(self._key(row))
+        part = self._other(PART, row)
         of = "" if part is None or part["value"] is None else f" ({_percent(part['value'])})"
         n = row["n"]
         told = f"not defined: {row['undefined']}" if before is None or after is None else (
@@ -207,11 +213,13 @@ class _Compared:
             "difference [interval]": lambda row: estimate_cell(self.material, row),
             "p (t)": lambda row: probability(row["p_value"]),
             "q": lambda row: probability(row["q_value"]),
-            "p (Wilcoxon)": lambda row: probability(self._other(RANKED, row, "p_value")),
+            "p (Wilcoxon)": lambda row: probability((self._other(RANKED, row) or {}).get("p_value")),
             "d_z [interval]": self._size_cell,
             "queries": lambda row: row["n"],
         }
         caption = "Every mitigation beside none: means, change as a share of that without, and paired tests"
+        if self.references[1:]:
+            caption += "; and beside what was drawn again with nothing changed"
         return table_by(caption, lines, columns, f"tables/{CHANGED}.csv")
 
     def _lines(self, score: tuple[Any, ...]) -> Iterator[Estimate]:
@@ -221,9 +229,9 @@ class _Compared:
         first = self.axis(score[0]) == next(iter(AXES))
         yield from lines if first else [row for row in lines if all(row[c] is None for c in self.parts)]
 
-    def _other(self, name: str, row: Estimate, column: str) -> Any:
-        found = self.beside[name].get(self._key(row))
-        return None if found is None else found[column]
+    def _other(self, name: str, row: Estimate) -> Estimate | None:
+        """The row of another name about the same comparison."""
+        return self.beside[name].get(self._key(row, row["reference"]))
 
     def _model_cell(self, model: str, row: Estimate) -> TableCell:
         own = {**row, "generator": model}
@@ -236,12 +244,12 @@ class _Compared:
 
     def _change(self, row: Estimate) -> str:
         _, after = self.ends(row)
-        part = self._other(PART, row, "value")
-        of = "" if part is None else f" ({_percent(part)})"
+        part = self._other(PART, row)
+        of = "" if part is None or part["value"] is None else f" ({_percent(part['value'])})"
         return "" if after is None else f"{number(after, row['n'])}{of}"
 
     def _size_cell(self, row: Estimate) -> TableCell:
-        found = self.beside[SIZE].get(self._key(row))
+        found = self._other(SIZE, row)
         if found is None or found["low"] is None:
             return TableCell("")
         return TableCell(interval(found["value"], found["low"], found["high"], found["n"]), numeric=True)
