@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tests.annotate import slow_colour
 
 from stereotrope.annotate import ColourAnnotator, Picture, palette
 from stereotrope.generate import CalibratedGenerator, ImageRequest
@@ -19,6 +20,31 @@ def colours_of(picture: Picture) -> tuple[str | None, str | None]:
     product, background = ANNOTATOR.process(picture)
     assert (product.attribute, background.attribute) == ("product_colour", "background_colour")
     return product.value, background.value
+
+
+def assert_as_before(picture: Picture) -> None:
+    for label, (name, confidence) in zip(
+        ANNOTATOR.process(picture), slow_colour.colours(picture), strict=True
+    ):
+        assert label.value == name
+        assert label.confidence == (None if confidence is None else pytest.approx(confidence, abs=1e-3))
+
+
+def test_labels_are_those_of_the_plain_reference(drawing):
+    for pair, sigma in ((("red", "white"), 0), (("navy", "beige"), 6), (("white", "white"), 0)):
+        assert_as_before(drawing.picture(drawing.noisy(drawing.cup(*pair), sigma)))
+    wide = np.random.default_rng(0).integers(0, 256, (60, 150, 3)).astype(np.uint8)
+    assert_as_before(drawing.picture(Image.fromarray(wide)))
+    generator = CalibratedGenerator(size=512)
+    for seed, thing in enumerate(("cup", "car", "clock", "sofa")):
+        text = f"{thing}, one product only, no people"
+        made = generator.process(ImageRequest("i", "p", "calibrated", text, None, seed, {}, None))
+        assert_as_before(Picture("i", "0" * 64, made.data))
+
+
+def test_labels_of_photographs_are_those_of_the_plain_reference(shared: Path):
+    for file in sorted((shared / "data" / "occupations" / "images").iterdir())[::25]:
+        assert_as_before(Picture("a", "0" * 64, file.read_bytes()))
 
 
 def test_plain_products_are_named_on_every_background(drawing):

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from stereotrope.annotate import foreground
+from stereotrope.annotate.clustering import k_means
 
 
 def divided(image: Image.Image) -> foreground.Ground:
@@ -52,14 +53,14 @@ def test_clusters_find_well_apart_groups_in_any_order():
     centres = np.array([[0.0, 0, 0], [50, 0, 0], [0, 60, 0]])
     points = np.concatenate([c + rng.normal(0, 1, (40, 3)) for c in centres])
     for order in (np.arange(120), rng.permutation(120)):
-        found, member = foreground.k_means(points[order], 3)
+        found, member = k_means(points[order].T.astype(np.float32), 3)
         assert len(found) == 3
         assert np.abs(np.sort(found, axis=0) - np.sort(centres, axis=0)).max() < 1
         assert len(set(zip(member.tolist(), (order // 40).tolist(), strict=True))) == 3
 
 
 def test_equal_points_are_one_cluster():
-    found, member = foreground.k_means(np.full((9, 3), 4.0), 5)
+    found, member = k_means(np.full((3, 9), 4.0, dtype=np.float32), 5)
     assert found.tolist() == [[4.0, 4.0, 4.0]]
     assert not member.any()
 

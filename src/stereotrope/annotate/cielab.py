@@ -22,10 +22,14 @@ def srgb_to_lab(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
 
     Returns shape (…, 3): L* in [0, 100], a*, b*.
     """
-    xyz = _LINEAR[pixels] @ (_TO_XYZ / _WHITE_D65[:, None]).T
-    f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz * (29 / 6) ** 2 / 3 + 4 / 29)
-    x, y, z = f[..., 0], f[..., 1], f[..., 2]
-    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
+    planes = _LINEAR[np.moveaxis(pixels, -1, 0).reshape(3, -1)]
+    xyz = (_TO_XYZ / _WHITE_D65[:, None]) @ planes
+    f, dark = np.cbrt(xyz), xyz <= (6 / 29) ** 3
+    if dark.any():
+        f[dark] = xyz[dark] * (29 / 6) ** 2 / 3 + 4 / 29
+    x, y, z = f
+    lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+    return np.moveaxis(lab.reshape(3, *pixels.shape[:-1]), 0, -1)
 
 
 def ciede2000(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:

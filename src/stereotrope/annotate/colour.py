@@ -2,10 +2,11 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from stereotrope.annotate import foreground, palette
+from stereotrope.annotate.clustering import Lab, k_means
 from stereotrope.annotate.label import Attributes, Label
+from stereotrope.annotate.morphology import eroded
 from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
 from stereotrope.tables import fingerprint_of
@@ -24,6 +25,7 @@ SHADE_SPAN = 40.0
 """L* within which clusters of one hue are lit and shaded sides of one colour."""
 GREY_SPAN = 12.0
 """L* within which clusters without hue are one colour."""
+_WEIGHTS = np.array([[LIGHTNESS_WEIGHT], [1.0], [1.0]], dtype=np.float32)
 NEAR_WHITE, NEAR_BLACK = 92.0, 18.0
 """L* from which the lit quarter makes a surface white; L* up to which the dark quarter makes it black."""
 MIN_PRODUCT = 0.01
@@ -65,7 +67,7 @@ class ColourAnnotator(OfflineAnnotator):
         """Label product and background colour."""
         ground = foreground.segment(foreground.relief(picture.pixels(foreground.WORK_SIDE)))
         product = ground.product
-        core = ndimage.binary_erosion(product, iterations=2)
+        core = eroded(product, 2)
         inside = core if core.sum() >= 0.3 * product.sum() else product
         return [
             self._label("product_colour", ground.lab, inside, product.mean() >= MIN_PRODUCT),
@@ -74,41 +76,52 @@ class ColourAnnotator(OfflineAnnotator):
             ),
         ]
 
-    def _label(
-        self, attribute: str, lab: NDArray[np.float64], where: NDArray[np.bool_], enough: bool
-    ) -> Label:
+    def _label(self, attribute: str, lab: Lab, where: NDArray[np.bool_], enough: bool) -> Label:
         part = attribute.removesuffix("_colour")
         if not enough:
             return Label(attribute, None, status="unclear", rationale=f"hardly any {part} stands out")
-        colour, share = main_colour(lab[where])
+        colour, share = main_colour(_points(lab, where))
         name, margin = palette.read_palette().name(colour)
         said = f"L*a*b* {colour[0]:.0f} {colour[1]:.0f} {colour[2]:.0f} on {share:.0%} of the {part}"
         return Label(attribute, name, round(share * margin, 4), rationale=said)
 
 
-def main_colour(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def _points(lab: Lab, where: NDArray[np.bool_]) -> Lab:
+    """CIELAB of the pixels of a part, of a large one of every k-th."""
+    at = np.flatnonzero(where)
+    return lab.reshape(3, -1).take(at[:: max(1, len(at) // MAX_POINTS)], axis=1)
+
+
+def main_colour(points: Lab) -> tuple[NDArray[np.float64], float]:
     """Colour that covers most of some pixels, shades of one hue taken together.
 
-    points: CIELAB, shape (n, 3), n ≥ 1.
+    points: CIELAB, shape (3, n), n ≥ 1.
 
     Returns the median CIELAB of its largest shade, and the share of pixels in all its shades. Without hue, L*
     is the lit quarter's where that is near white and the dark quarter's where that is near black: shade greys
     white things, and gloss greys black ones.
     """
-    points = points[:: max(1, len(points) // MAX_POINTS)]
-    _, member = foreground.k_means(points * (LIGHTNESS_WEIGHT, 1.0, 1.0), CLUSTERS)
-    used = [m for m in np.unique(member) if (member == m).any()]
-    shades = np.array([np.median(points[member == m], axis=0) for m in used])
-    sizes = np.array([(member == m).sum() for m in used])
+    _, member = k_means(points * _WEIGHTS, CLUSTERS)
+    sizes = np.bincount(member)
+    used = np.flatnonzero(sizes)
+    shades = np.array([_median(points.compress(member == m, axis=1)) for m in used])
+    sizes = sizes[used]
     groups = _shade_groups(shades)
     size_of = np.bincount(groups, sizes)
     best = groups == int(size_of.argmax())
     largest = int(np.where(best, sizes, -1).argmax())
     colour = shades[largest].copy()
     if np.hypot(colour[1], colour[2]) < CHROMATIC:
-        low, high = np.quantile(points[np.isin(member, np.array(used)[best]), 0], [0.25, 0.75])
+        low, high = np.quantile(points[0, np.isin(member, used[best])], [0.25, 0.75])
         colour[0] = high if high >= NEAR_WHITE else low if low <= NEAR_BLACK else colour[0]
     return colour, float(size_of.max() / sizes.sum())
+
+
+def _median(points: Lab) -> NDArray[np.float64]:
+    """Median of each channel, of those above and below it the mean."""
+    n = points.shape[1]
+    pair = [(n - 1) // 2, n // 2]
+    return np.asarray(np.partition(points, pair, axis=1)[:, pair].mean(axis=1, dtype=float))
 
 
 def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -14,6 +14,7 @@ cut by the border is not lost.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from PIL import Image, ImageDraw
 from scipy import ndimage
 
 from stereotrope.annotate.cielab import srgb_to_lab
+from stereotrope.annotate.clustering import Lab, k_means, squared
+from stereotrope.annotate.morphology import closed, dilated, opened
 
 WORK_SIDE = 160
 """Longer side in pixels at which pictures are segmented: contours stay, print and JPEG noise go."""
@@ -48,16 +51,19 @@ BORDER_SPREAD = 12.0
 """ΔE*ab within which a border pixel counts as one of those colours."""
 
 
+Plane = NDArray[np.float32]
+
+
 @dataclass(frozen=True)
 class Ground:
     """A picture divided, at working size.
 
-    lab: CIELAB after a 3 × 3 median, shape (h, w, 3).
+    lab: CIELAB after a 3 × 3 median, shape (3, h, w).
     product: True on the product, holes filled, shape (h, w).
     background: True where the background is beyond doubt; neither holds near contours and on small things.
     """
 
-    lab: NDArray[np.float64]
+    lab: Lab
     product: NDArray[np.bool_]
     background: NDArray[np.bool_]
 
@@ -66,41 +72,37 @@ class Ground:
 class Relief:
     """What stands out of the background, before it is decided which of it is the product."""
 
-    lab: NDArray[np.float64]
+    lab: Lab
     raised: NDArray[np.bool_]
 
 
 def relief(pixels: NDArray[np.uint8]) -> Relief:
     """Find what stands out in a picture of at most about :data:`WORK_SIDE` pixels a side."""
-    lab = _median(srgb_to_lab(pixels))
+    planes = np.moveaxis(srgb_to_lab(pixels), -1, 0).astype(np.float32)
+    lab = np.stack([_median(plane) for plane in planes])
     common = _border_colours(lab)
     cost, away = _path_cost(lab, common), _colour_cost(lab, common)
     return Relief(lab, (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER_COLOUR)))
 
 
-def _median(lab: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Median of each pixel and its eight neighbours, the border repeated, each channel for itself.
+def _median(plane: Plane) -> Plane:
+    """Median of each pixel and its eight neighbours, the border repeated.
 
     Each row of three is put in order, and of the nine the median is that of the greatest of the least, the
     median of the middle ones and the least of the greatest (Smith 1996, "Implementing median filters in
     XC4000E FPGAs", Xcell 23).
     """
-    smooth = np.empty_like(lab)
-    for channel in range(lab.shape[2]):
-        plane = np.pad(lab[..., channel], 1, mode="edge")
-        left, here, right = plane[:, :-2], plane[:, 1:-1], plane[:, 2:]
-        low, high = np.minimum(left, here), np.maximum(left, here)
-        middle = np.maximum(low, np.minimum(high, right))
-        low, high = np.minimum(low, right), np.maximum(high, right)
-        least = np.maximum(np.maximum(low[:-2], low[1:-1]), low[2:])
-        greatest = np.minimum(np.minimum(high[:-2], high[1:-1]), high[2:])
-        smooth[..., channel] = _middle(least, _middle(middle[:-2], middle[1:-1], middle[2:]), greatest)
-    return smooth
+    plane = np.pad(plane, 1, mode="edge")
+    left, here, right = plane[:, :-2], plane[:, 1:-1], plane[:, 2:]
+    low, high = np.minimum(left, here), np.maximum(left, here)
+    middle = np.maximum(low, np.minimum(high, right))
+    low, high = np.minimum(low, right), np.maximum(high, right)
+    least = np.maximum(np.maximum(low[:-2], low[1:-1]), low[2:])
+    greatest = np.minimum(np.minimum(high[:-2], high[1:-1]), high[2:])
+    return _middle(least, _middle(middle[:-2], middle[1:-1], middle[2:]), greatest)
 
 
-def _middle(
-    one: NDArray[np.float64], two: NDArray[np.float64], three: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _middle(one: Plane, two: Plane, three: Plane) -> Plane:
     """Median of three, elementwise."""
     return np.maximum(np.minimum(one, two), np.minimum(np.maximum(one, two), three))
 
@@ -114,11 +116,11 @@ def segment(found: Relief, print_at: Sequence[tuple[slice, slice]] = ()) -> Grou
     raised = found.raised
     if print_at:
         raised = raised.copy()
-        filled = _closed(raised)
+        filled = _solid(raised)
         for rows, columns in print_at:
             raised[rows, columns] = _around(filled, rows, columns) > 0.5
     product = _main_part(raised)
-    return Ground(found.lab, product, ~ndimage.binary_dilation(found.raised | product, iterations=2))
+    return Ground(found.lab, product, ~dilated(found.raised | product, 2))
 
 
 def _around(mask: NDArray[np.bool_], rows: slice, columns: slice) -> float:
@@ -134,91 +136,81 @@ def _around(mask: NDArray[np.bool_], rows: slice, columns: slice) -> float:
     return max(shares)
 
 
-def k_means(
-    points: NDArray[np.float64], k: int, *, iterations: int = 12
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """k-means without chance: centres start at the point farthest from those chosen, the first at the median.
-
-    points: Shape (n, d), n ≥ 1.
-    k: Number of centres wanted; fewer come back where there are fewer different points.
-
-    Returns the centres, shape (≤ k, d), and for each point the index of its centre.
-    """
-    columns = np.ascontiguousarray(points.T)
-    centres = np.median(points, axis=0, keepdims=True)
-    nearest = _squared(columns, centres[0])
-    while len(centres) < k:
-        # The farthest percentile, not the farthest point: one odd pixel is no cluster.
-        far = np.argsort(nearest, kind="stable")[-max(1, len(points) // 100) :][0]
-        if nearest[far] < 1.0:
-            break
-        centres = np.vstack([centres, points[far]])
-        nearest = np.minimum(nearest, _squared(columns, points[far]))
-    member = np.zeros(len(points), dtype=np.intp)
-    for _ in range(iterations):
-        member = np.argmin([_squared(columns, centre) for centre in centres], axis=0)
-        counts = np.bincount(member, minlength=len(centres))
-        sums = np.stack([np.bincount(member, column, minlength=len(centres)) for column in columns], axis=1)
-        moved = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
-        if (np.abs(moved - centres) <= 1e-6 + 1e-5 * np.abs(centres)).all():
-            break
-        centres = moved
-    return centres, member
-
-
-def _squared(columns: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distance of points, shape (d, n), from a centre."""
-    return np.asarray(np.square(columns - centre[:, None]).sum(axis=0))
-
-
-def _border(shape: tuple[int, ...]) -> NDArray[np.intp]:
-    node = np.arange(shape[0] * shape[1]).reshape(shape[:2])
+@lru_cache(maxsize=64)
+def _border(shape: tuple[int, int]) -> NDArray[np.intp]:
+    node = np.arange(shape[0] * shape[1]).reshape(shape)
     return np.concatenate([node[0], node[-1], node[1:-1, 0], node[1:-1, -1]])
 
 
-def _border_colours(lab: NDArray[np.float64]) -> NDArray[np.float64]:
+def _border_colours(lab: Lab) -> Lab:
     """Colours common along the border, shape (k, 3)."""
-    colours = lab.reshape(-1, 3)[_border(lab.shape)]
+    colours = lab.reshape(3, -1).take(_border(lab.shape[1:]), axis=1)
     centres, member = k_means(colours, 5)
-    shares = np.bincount(member, minlength=len(centres)) / len(colours)
+    shares = np.bincount(member, minlength=len(centres)) / colours.shape[1]
     return np.asarray(centres[shares >= min(BORDER_SHARE, shares.max())])
 
 
-def _colour_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
+def _colour_cost(lab: Lab, common: Lab) -> NDArray[np.float32]:
     """Distance of each pixel from the nearest of the border's colours, beyond lamps and shadows."""
-    squared = np.full(lab.shape[:2], np.inf)
+    squared = np.full(lab.shape[1:], np.inf, dtype=np.float32)
     for colour in common:
-        lightness, a, b = (lab[..., channel] - colour[channel] for channel in range(3))
+        lightness, a, b = (plane - value for plane, value in zip(lab, colour, strict=True))
         light = np.maximum(np.maximum(lightness - LIGHTER, -lightness - DARKER), 0.0)
-        squared = np.minimum(squared, light**2 + a**2 + b**2)
-    return np.asarray(np.sqrt(squared))
+        squared = np.minimum(squared, light * light + a * a + b * b)
+    return np.sqrt(squared)
 
 
-def _path_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Least contrast crossed on the way from each pixel to the background along the border."""
+def _path_cost(lab: Lab, common: Lab) -> NDArray[np.float64]:
+    """Least contrast crossed on the way from each pixel to the background along the border.
+
+    No farther than the greatest threshold: what costs more stands out whatever it costs.
+    """
     from scipy import sparse  # noqa: PLC0415
     from scipy.sparse import csgraph  # noqa: PLC0415
 
-    height, width = lab.shape[:2]
-    node = np.arange(height * width).reshape(height, width)
-    right = np.linalg.norm(np.diff(lab, axis=1), axis=2)
-    down = np.linalg.norm(np.diff(lab, axis=0), axis=2)
-    border = _border(lab.shape)
-    entry = np.linalg.norm(lab.reshape(-1, 3)[border][:, None] - common[None], axis=2).min(axis=1)
-    outside = height * width
-    starts = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel(), np.full(len(border), outside)])
-    ends = np.concatenate([node[:, 1:].ravel(), node[1:].ravel(), border])
-    contrast = np.concatenate([right.ravel(), down.ravel()])
+    shape = lab.shape[1:]
+    right = _contrast(lab[:, :, 1:], lab[:, :, :-1])
+    down = _contrast(lab[:, 1:], lab[:, :-1])
+    border = lab.reshape(3, -1).take(_border(shape), axis=1)
+    entry = np.sqrt(np.min([squared(border, colour) for colour in common], axis=0))
     ring = np.concatenate([right[_ring(right.shape)], down[_ring(down.shape)], np.zeros(1)])
-    slack = 1.5 * np.quantile(ring, RING_QUANTILE)
-    free = np.maximum(contrast - np.clip(slack, *SLACK), 0.0)
+    slack = np.clip(1.5 * _quantile(ring, RING_QUANTILE), *SLACK)
+    contrast = np.concatenate([right.ravel() - slack, down.ravel() - slack, entry - BORDER_SPREAD])
+    order, ends, starts = _paths(shape)
     # A tiny length keeps free steps from being read as missing edges.
-    weight = np.concatenate([free, np.maximum(entry - BORDER_SPREAD, 0.0)]) + 1e-3
-    graph = sparse.coo_array((weight, (starts, ends)), shape=(outside + 1, outside + 1)).tocsr()
-    cost = csgraph.dijkstra(graph, directed=False, indices=outside)
-    return np.asarray(cost[:outside]).reshape(height, width)
+    weight = (np.maximum(contrast, 0.0) + 1e-3)[order]
+    outside = shape[0] * shape[1]
+    graph = sparse.csr_array((weight, ends, starts), shape=(outside + 1, outside + 1))
+    cost = csgraph.dijkstra(graph, indices=outside, limit=EDGE[1], min_only=True)
+    return np.asarray(np.minimum(cost[:outside], EDGE[1] + 1.0).reshape(shape))
 
 
+def _contrast(one: Lab, other: Lab) -> NDArray[np.float32]:
+    lightness, a, b = np.square(one - other)
+    return np.asarray(np.sqrt(lightness + a + b))
+
+
+@lru_cache(maxsize=16)
+def _paths(shape: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int32]]:
+    """Steps between neighbours, both ways, and from outside (the last node), as a sparse matrix has them.
+
+    Returns for each step the number of its contrast (those to the right, those down, those from outside
+    to the border), where it ends, and where the steps from each node begin.
+    """
+    height, width = shape
+    outside = height * width
+    node, border = np.arange(outside).reshape(shape), _border(shape)
+    one = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel(), np.full(len(border), outside)])
+    other = np.concatenate([node[:, 1:].ravel(), node[1:].ravel(), border])
+    n_both = len(one) - len(border)
+    start, end = np.concatenate([one, other[:n_both]]), np.concatenate([other, one[:n_both]])
+    number = np.concatenate([np.arange(len(one)), np.arange(n_both)])
+    order = np.lexsort((end, start))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(start, minlength=outside + 1))])
+    return number[order], end[order].astype(np.int32), starts.astype(np.int32)
+
+
+@lru_cache(maxsize=64)
 def _ring(shape: tuple[int, ...]) -> NDArray[np.bool_]:
     height, width = shape
     depth = max(1, round(RING * min(height, width)))
@@ -227,33 +219,44 @@ def _ring(shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return ring
 
 
-def _threshold(cost: NDArray[np.float64], limits: tuple[float, float]) -> float:
+def _threshold(cost: NDArray[np.floating], limits: tuple[float, float]) -> float:
     """Cost that divides product from background: beyond what texture and noise reach in the outer ring."""
-    return float(np.clip(RING_FACTOR * np.quantile(cost[_ring(cost.shape)], RING_QUANTILE), *limits))
+    return float(np.clip(RING_FACTOR * _quantile(cost[_ring(cost.shape)], RING_QUANTILE), *limits))
+
+
+def _quantile(values: NDArray[np.floating], q: float) -> float:
+    """Quantile, between two values in proportion; on few values much quicker than NumPy's."""
+    at = q * (len(values) - 1)
+    pair = [int(at), min(int(at) + 1, len(values) - 1)]
+    low, high = np.partition(values, pair)[pair].tolist()
+    return float(low + (high - low) * (at - pair[0]))
 
 
 def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The largest, most central thing of what stands out, its holes filled; its hull where it is no solid."""
-    height, width = raised.shape
-    closed = _closed(raised)
-    solid = ndimage.binary_opening(closed, iterations=1)
-    part, found = ndimage.label(solid, structure=np.ones((3, 3)))
+    solid = _solid(raised)
+    part, found = ndimage.label(opened(solid, 1), structure=np.ones((3, 3)))
     if not found:
         return np.zeros_like(raised)
-    rows, columns = np.mgrid[0:height, 0:width]
-    off = ((rows / max(height - 1, 1) - 0.5) ** 2 + (columns / max(width - 1, 1) - 0.5) ** 2) / (2 * 0.3**2)
-    weight = np.bincount(part.ravel(), np.exp(-off).ravel(), minlength=found + 1)
+    nearness, central = _centre(raised.shape)
+    weight = np.bincount(part.ravel(), nearness.ravel(), minlength=found + 1)
     weight[0] = 0.0
     main = part == int(weight.argmax())
-    central = closed & (off < 1.0)
-    hull = convex_hull(central | main)
-    thick = ndimage.binary_opening(closed, iterations=3)
+    hull = convex_hull((solid & central) | main)
+    thick = opened(solid, 3)
     return hull if (thick & hull).sum() < SOLID * hull.sum() else np.asarray(main)
 
 
-def _closed(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    closed = ndimage.binary_fill_holes(ndimage.binary_closing(np.pad(raised, 2), iterations=2))[2:-2, 2:-2]
-    return np.asarray(closed | raised)
+@lru_cache(maxsize=16)
+def _centre(shape: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """How much a pixel weighs for its place, and whether it is near the centre."""
+    rows, columns = (np.arange(n) / max(n - 1, 1) - 0.5 for n in shape)
+    off = (rows[:, None] ** 2 + columns**2) / (2 * 0.3**2)
+    return np.exp(-off), off < 1.0
+
+
+def _solid(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return closed(raised, 2) | raised
 
 
 def convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -276,7 +279,7 @@ def convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def foreground_parameters() -> dict[str, object]:
     """Everything that can change a segmentation, for fingerprints."""
     return {
-        "version": 1,
+        "version": 2,
         "work_side": WORK_SIDE,
         "slack": SLACK,
         "edge": EDGE,
