@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from stereotrope.annotate import DuplicatesAnnotator
+from stereotrope.annotate.duplicates import MAX_DISTANCE, close_pairs
 from stereotrope.annotate.label import labels_frame
 
 ANNOTATOR = DuplicatesAnnotator()
@@ -106,6 +107,32 @@ def test_near_copies_are_sought_within_a_prompt_and_are_never_chained():
 def test_generators_are_searched_apart():
     table = images([("a", "x", "ok"), ("b", "y", "ok")]).with_columns(generator=pl.Series(["g", "h"]))
     assert found(ANNOTATOR.derive(table, hashes({"a": "0" * 16, "b": "0" * 16})), "near_duplicate_of") == {}
+
+
+def exhaustive(words: np.ndarray) -> list[tuple[int, int, int]]:
+    """Each word against all earlier originals, as it was done before there were keys."""
+    found, originals = [], []
+    for at, word in enumerate(words):
+        bits = np.bitwise_count(words[originals] ^ word)
+        near = np.flatnonzero(bits <= MAX_DISTANCE)
+        if near.size:
+            found.append((at, originals[near[0]], int(bits[near[0]])))
+        else:
+            originals.append(at)
+    return found
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 400, 1500])
+def test_near_copies_are_those_of_an_exhaustive_search_in_any_order(n):
+    rng = np.random.default_rng(n)
+    apart = rng.integers(0, 2**64, n, dtype=np.uint64)
+    for _ in range(n // 2):
+        of, to = rng.integers(0, n, 2)
+        flips = rng.choice(64, rng.integers(0, 6), replace=False)
+        apart[to] = apart[of] ^ np.bitwise_or.reduce(np.uint64(1) << flips.astype(np.uint64), initial=0)
+    dense = rng.integers(0, 2**12, n, dtype=np.uint64) << np.uint64(20)
+    for words in (apart, rng.permutation(apart), dense, rng.permutation(dense)):
+        assert list(close_pairs(words)) == exhaustive(words)
 
 
 def test_copies_among_a_hundred_thousand_pictures_are_found():

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Lab = NDArray[np.float32]
+Lab = NDArray[np.float64]
 """Planes or points of CIELAB, channel first; centres have it last."""
 
 
@@ -19,7 +19,7 @@ def k_means(points: Lab, k: int, *, iterations: int = 12) -> tuple[Lab, NDArray[
     far = n - max(1, n // 100)
     middle = np.median(points, axis=1)
     columns = np.ascontiguousarray(points - middle[:, None])
-    centres = [np.zeros(3, dtype=np.float32)]
+    centres = [np.zeros(3)]
     nearest = squared(columns, centres[0])
     while len(centres) < k:
         # The farthest percentile, not the farthest point: one odd pixel is no cluster. Of points as far, the
@@ -42,7 +42,7 @@ def k_means(points: Lab, k: int, *, iterations: int = 12) -> tuple[Lab, NDArray[
         moved = np.where(sums[:, 3:] > 0, sums[:, :3] / np.maximum(sums[:, 3:], 1), found)
         if (np.abs(moved - found) <= 1e-6 + 1e-5 * np.abs(moved + middle)).all():
             break
-        found = moved.astype(np.float32)
+        found = moved
     return found + middle, member
 
 
@@ -67,7 +67,7 @@ def _nearest(points: Lab, centres: Lab) -> NDArray[np.int8]:
     return member
 
 
-def squared(points: Lab, centre: Lab) -> NDArray[np.float32]:
+def squared(points: Lab, centre: Lab) -> NDArray[np.float64]:
     """Squared distance of points, shape (3, …), from a centre."""
     lightness, a, b = (np.square(plane - value) for plane, value in zip(points, centre, strict=True))
     lightness += a

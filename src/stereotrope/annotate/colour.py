@@ -25,7 +25,7 @@ SHADE_SPAN = 40.0
 """L* within which clusters of one hue are lit and shaded sides of one colour."""
 GREY_SPAN = 12.0
 """L* within which clusters without hue are one colour."""
-_WEIGHTS = np.array([[LIGHTNESS_WEIGHT], [1.0], [1.0]], dtype=np.float32)
+_WEIGHTS = np.array([[LIGHTNESS_WEIGHT], [1.0], [1.0]])
 NEAR_WHITE, NEAR_BLACK = 92.0, 18.0
 """L* from which the lit quarter makes a surface white; L* up to which the dark quarter makes it black."""
 MIN_PRODUCT = 0.01
@@ -121,7 +121,7 @@ def _median(points: Lab) -> NDArray[np.float64]:
     """Median of each channel, of those above and below it the mean."""
     n = points.shape[1]
     pair = [(n - 1) // 2, n // 2]
-    return np.asarray(np.partition(points, pair, axis=1)[:, pair].mean(axis=1, dtype=float))
+    return np.asarray(np.partition(points, pair, axis=1)[:, pair].mean(axis=1))
 
 
 def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -1,6 +1,7 @@
 """Exact and near duplicates, so that one picture is not counted twice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 
 import numpy as np
 import polars as pl
@@ -36,8 +37,7 @@ class DuplicatesAnnotator(OfflineAnnotator):
     ``near_duplicate_of``
         image_id of the first picture of the same prompt and generator whose hash differs by at most 3
         of 64 bits; ``confidence`` = 1 − bits / 64. Only there: the same hash under different prompts says
-        something about the prompts and is no picture counted twice, and a search over all pairs of a
-        large run would not end.
+        something about the prompts and is no picture counted twice.
 
     Pictures that are no copy, and the first of each set, get no label of the last two.
     """
@@ -86,21 +86,60 @@ def _near(images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     pairs: list[tuple[str, str, float]] = []
     for _, group in hashed.group_by("prompt_id", "generator", maintain_order=True):
         ids, words = group["image_id"], np.array([int(each, 16) for each in group["hash"]], np.uint64)
-        pairs += [(ids[copy], ids[first], 1 - bits / 64) for copy, first, bits in _close_pairs(words)]
+        pairs += [(ids[copy], ids[first], 1 - bits / 64) for copy, first, bits in close_pairs(words)]
     types = {"subject_id": pl.String, "value": pl.String, "confidence": pl.Float64}
     near = pl.DataFrame(pairs, types, orient="row").with_columns(attribute=pl.lit("near_duplicate_of"))
     order = hashed.select(subject_id="image_id")
     return order.join(near, on="subject_id", how="inner", maintain_order="left")
 
 
-def _close_pairs(words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
-    """(copy, first earlier one within the distance, distance); an original is never itself a copy."""
-    originals: list[int] = []
-    for at, word in enumerate(words):
-        if originals:
-            distances = np.bitwise_count(words[originals] ^ word)
-            near = np.flatnonzero(distances <= MAX_DISTANCE)
-            if near.size:
-                yield at, originals[int(near[0])], int(distances[near[0]])
-                continue
-        originals.append(at)
+def close_pairs(words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
+    """(copy, first earlier one within the distance, distance); an original is never itself a copy.
+
+    Equal words are copies of one original, so each word is sought once. Of what is left only those are held
+    against each other that share a key (multi-index hashing; Norouzi, Punjani, Fleet 2012, "Fast search in
+    Hamming space with multi-index hashing", CVPR): words of which at most so many bands differ as bits may
+    have all others in common.
+    """
+    distinct, firsts, which = np.unique(words, return_index=True, return_inverse=True)
+    keys = _keys(distinct)
+    shared = np.zeros(len(distinct), dtype=bool)
+    for key in keys:
+        _, inverse, n = np.unique(key, return_inverse=True, return_counts=True)
+        shared |= n[inverse] > 1
+    origin = firsts.copy()
+    at = np.flatnonzero(shared)
+    at = at[np.argsort(firsts[at])]
+    originals: list[dict[int, list[tuple[int, int]]]] = [{} for _ in keys]
+    columns = (distinct[at], firsts[at], *(key[at] for key in keys))
+    for index, word, first, *own in zip(at.tolist(), *(column.tolist() for column in columns), strict=True):
+        held = [kept.setdefault(key, []) for kept, key in zip(originals, own, strict=True)]
+        source = _first_near(word, first, held)
+        if source < first:
+            origin[index] = source
+            continue
+        for some in held:
+            some.append((first, word))
+    sources = origin[which]
+    for copy in np.flatnonzero(sources != np.arange(len(words))).tolist():
+        source = int(sources[copy])
+        yield copy, source, int(words[copy] ^ words[source]).bit_count()
+
+
+def _first_near(word: int, place: int, held: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """Place of the first of some originals within the distance; that of the word where there is none."""
+    for some in held:
+        for at, original in some:
+            if at >= place:
+                break
+            if (original ^ word).bit_count() <= MAX_DISTANCE:
+                place = at
+                break
+    return place
+
+
+def _keys(words: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
+    """All choices of two of five bands: words that differ by at most three bits have one in common."""
+    edges = np.linspace(0, 64, MAX_DISTANCE + 3).astype(int).tolist()
+    masks = [(1 << high) - (1 << low) for low, high in pairwise(edges)]
+    return [words & np.uint64(one | other) for one, other in combinations(masks, 2)]

@@ -51,7 +51,7 @@ BORDER_SPREAD = 12.0
 """ΔE*ab within which a border pixel counts as one of those colours."""
 
 
-Plane = NDArray[np.float32]
+Plane = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ class Relief:
 
 def relief(pixels: NDArray[np.uint8]) -> Relief:
     """Find what stands out in a picture of at most about :data:`WORK_SIDE` pixels a side."""
-    planes = np.moveaxis(srgb_to_lab(pixels), -1, 0).astype(np.float32)
-    lab = np.stack([_median(plane) for plane in planes])
+    lab = np.stack([_median(plane) for plane in np.moveaxis(srgb_to_lab(pixels), -1, 0)])
     common = _border_colours(lab)
     cost, away = _path_cost(lab, common), _colour_cost(lab, common)
     return Relief(lab, (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER_COLOUR)))
@@ -150,14 +149,14 @@ def _border_colours(lab: Lab) -> Lab:
     return np.asarray(centres[shares >= min(BORDER_SHARE, shares.max())])
 
 
-def _colour_cost(lab: Lab, common: Lab) -> NDArray[np.float32]:
+def _colour_cost(lab: Lab, common: Lab) -> NDArray[np.float64]:
     """Distance of each pixel from the nearest of the border's colours, beyond lamps and shadows."""
-    squared = np.full(lab.shape[1:], np.inf, dtype=np.float32)
+    squared = np.full(lab.shape[1:], np.inf)
     for colour in common:
         lightness, a, b = (plane - value for plane, value in zip(lab, colour, strict=True))
         light = np.maximum(np.maximum(lightness - LIGHTER, -lightness - DARKER), 0.0)
         squared = np.minimum(squared, light * light + a * a + b * b)
-    return np.sqrt(squared)
+    return np.asarray(np.sqrt(squared))
 
 
 def _path_cost(lab: Lab, common: Lab) -> NDArray[np.float64]:
@@ -185,7 +184,7 @@ def _path_cost(lab: Lab, common: Lab) -> NDArray[np.float64]:
     return np.asarray(np.minimum(cost[:outside], EDGE[1] + 1.0).reshape(shape))
 
 
-def _contrast(one: Lab, other: Lab) -> NDArray[np.float32]:
+def _contrast(one: Lab, other: Lab) -> NDArray[np.float64]:
     lightness, a, b = np.square(one - other)
     return np.asarray(np.sqrt(lightness + a + b))
 
@@ -279,7 +278,7 @@ def convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def foreground_parameters() -> dict[str, object]:
     """Everything that can change a segmentation, for fingerprints."""
     return {
-        "version": 2,
+        "version": 1,
         "work_side": WORK_SIDE,
         "slack": SLACK,
         "edge": EDGE,
