@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import accumulate
 
-from scipy import special
+from stereotrope.stats import special
 
 Among = Callable[[float, float], float]
 """A power where a part of all comparisons differs, at a place."""

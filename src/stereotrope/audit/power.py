@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope import measure
 from stereotrope.audit.crossing import Among, crossing_among
@@ -21,7 +20,7 @@ from stereotrope.audit.plan import Plan
 from stereotrope.audit.simulated import Simulated
 from stereotrope.errors import UsageError
 from stereotrope.measure import GENERATOR, MeasureCall
-from stereotrope.stats import look_alpha
+from stereotrope.stats import look_alpha, special
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 

@@ -26,7 +26,7 @@ _DISCOVERED_FOR = ("generator", "object")
 _Ints = NDArray[np.int64]
 
 
-class Clusters(NamedTuple):
+class PromptCounts(NamedTuple):
     """Prompts of several cells, one cell after the other: successes, trials, and where each cell
     begins and how many prompts it has."""
 
@@ -96,7 +96,7 @@ class CellTable:
         found = asked.join(self.values, on=[_CELL, "value"], how="left", maintain_order="left")
         return found["k"].fill_null(0)
 
-    def clusters(self, cell: pl.Series, category: pl.Series) -> Clusters:
+    def clusters(self, cell: pl.Series, category: pl.Series) -> PromptCounts:
         """How many images of each prompt of some cells have a value."""
         cells = cell.to_numpy().astype(np.int64)
         sizes = self.sizes[cells]
@@ -106,7 +106,7 @@ class CellTable:
         asked = self._prompts[own].with_columns(value=category[np.repeat(np.arange(len(cells)), sizes)])
         keys = [_CELL, "value", "prompt_id"]
         found = asked.join(self._seen, on=keys, how="left", nulls_equal=True, maintain_order="left")
-        return Clusters(found["k"].fill_null(0).to_numpy(), asked["n"].to_numpy(), starts, sizes)
+        return PromptCounts(found["k"].fill_null(0).to_numpy(), asked["n"].to_numpy(), starts, sizes)
 
     @cached_property
     def _evidence(self) -> tuple[pl.DataFrame, Floats]:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import polars as pl
 import pyarrow as pa
 
@@ -43,6 +42,8 @@ def to_polars(data: Any, *, what: str = "labels", needs: Iterable[str] = ()) -> 
 
 
 def _converted(data: Any, what: str) -> pl.DataFrame:
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 — needed for other libraries' frames alone
+
     try:
         frame = nw.from_native(data)
     except TypeError as error:

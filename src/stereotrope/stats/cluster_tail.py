@@ -6,8 +6,8 @@ from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test
 from stereotrope.stats.icc import ICC_GRID
@@ -189,7 +189,7 @@ def _tails(successes: float, n: float, m: float, alike: float, other: float) -> 
     x = np.linspace(*ends, int(min(_POINTS, ends[1] - ends[0] + 1)))
     share = successes / (n + m)
     weight = _log_probability(x, n, share, alike) + _log_probability(successes - x, m, share, other)
-    weight = np.exp(weight - logsumexp(weight, axis=0))
+    weight = np.exp(weight - special.logsumexp(weight, axis=0))
     far = np.round(np.abs(x - n * share) / _TIE)
     order = np.argsort(-far, kind="stable")
     upto = np.vstack([np.zeros(ICC_GRID.size), np.cumsum(weight[order], axis=0)])
@@ -200,12 +200,17 @@ def _tails(successes: float, n: float, m: float, alike: float, other: float) -> 
 
 def _log_probability(x: Floats, n: float, share: float, alike: float) -> Floats:
     """Of ``x`` of ``n``, but for a constant, by count and intra-class correlation."""
-    ways = (-gammaln(x + 1) - gammaln(n - x + 1))[:, None]
+    ways = (-special.gammaln(x + 1) - special.gammaln(n - x + 1))[:, None]
     rho = ICC_GRID * alike / max(1.0, n - 1)
     of_beta = rho > _INDEPENDENT
     odds = 1 / np.where(of_beta, rho, 0.5) - 1
     yes, no = share * odds, (1 - share) * odds
-    alike_ones = gammaln(x[:, None] + yes) - gammaln(yes) + gammaln((n - x)[:, None] + no) - gammaln(no)
-    alike_ones += gammaln(odds) - gammaln(n + odds)
-    lone = (xlogy(x, share) + xlog1py(n - x, -share))[:, None]
+    alike_ones = (
+        special.gammaln(x[:, None] + yes)
+        - special.gammaln(yes)
+        + special.gammaln((n - x)[:, None] + no)
+        - special.gammaln(no)
+    )
+    alike_ones += special.gammaln(odds) - special.gammaln(n + odds)
+    lone = (special.xlogy(x, share) + special.xlog1py(n - x, -share))[:, None]
     return np.asarray(ways + np.where(of_beta, alike_ones, lone))

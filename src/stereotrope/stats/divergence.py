@@ -6,9 +6,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, rel_entr, xlog1py, xlogy
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
 
@@ -115,7 +115,7 @@ def floor_table(n_p: int, n_q: int) -> Floats:
 @lru_cache(maxsize=8192)
 def _floor_table(n_p: int, n_q: int) -> Floats:
     total = n_p + n_q
-    log_factorial = gammaln(np.arange(total + 2) + 1.0)
+    log_factorial = special.gammaln(np.arange(total + 2) + 1.0)
     width = min(int(10 * np.sqrt(n_p)) + 3, n_p + 1)
     step = max(1, _TABLE_CELLS // width)
     parts = [
@@ -198,7 +198,7 @@ def rarefied_entropy(counts: ArrayLike, m: int) -> Floats:
 @lru_cache(maxsize=512)
 def _rarefied_table(n: int, m: int) -> Floats:
     """Each value's part of the entropy of ``m`` of ``n``, by its count ``x = 0 … n``."""
-    log_factorial = gammaln(np.arange(n + 2) + 1.0)
+    log_factorial = special.gammaln(np.arange(n + 2) + 1.0)
     x, j = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
     possible = (j <= x) & (m - j <= n - x)
     seen, other = np.where(possible, x - j, 0), np.where(possible, n - x - m + j, 0)
@@ -252,8 +252,8 @@ def expected_tie(n_both: int, n: int) -> float:
 
 
 def _binomial(x: Floats, n: int, p: float) -> Floats:
-    ways = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
-    return np.asarray(np.exp(ways + xlogy(x, p) + xlog1py(n - x, -p)), np.float64)
+    ways = special.gammaln(n + 1.0) - special.gammaln(x + 1.0) - special.gammaln(n - x + 1.0)
+    return np.asarray(np.exp(ways + special.xlogy(x, p) + special.xlog1py(n - x, -p)), np.float64)
 
 
 _SPLITS = np.linspace(0.0, 1.0, 33)
@@ -297,7 +297,7 @@ def _shares_at(k: float, n: float, level: float) -> Floats:
         near_end, far_end = np.full_like(budget, seen), np.full_like(budget, far)
         for _ in range(_HALVINGS):
             middle = (near_end + far_end) / 2
-            spent = rel_entr(seen, middle) + rel_entr(1 - seen, 1 - middle)
+            spent = special.rel_entr(seen, middle) + special.rel_entr(1 - seen, 1 - middle)
             near_end = np.where(spent <= budget, middle, near_end)
             far_end = np.where(spent <= budget, far_end, middle)
         ends.append(near_end)

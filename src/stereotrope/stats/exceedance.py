@@ -2,9 +2,9 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile, wilson
 

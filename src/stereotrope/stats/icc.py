@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import jackknife_interval
 from stereotrope.stats.paired import paired_t

@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats, known_pairs, mid_ranks
 from stereotrope.stats.intervals import normal_quantile
 

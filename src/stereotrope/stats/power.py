@@ -3,9 +3,9 @@
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.multiplicity import fisher_exact
 

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from stereotrope.stats import special
 from stereotrope.stats.agreement import spearman
 from stereotrope.stats.arrays import Floats, known_pairs, mid_ranks
 from stereotrope.stats.intervals import normal_quantile

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats, mid_ranks
 
 _ENUMERATED = 13

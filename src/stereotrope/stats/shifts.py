@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.multiplicity import fisher_exact
 
@@ -117,8 +117,8 @@ class _Line:
 @lru_cache(maxsize=512)
 def _line(count: int, n: int, m: int) -> _Line:
     x = np.arange(max(0, count - m), min(count, n) + 1)
-    ways = -(gammaln(x + 1.0) + gammaln(count - x + 1.0))
-    ways -= gammaln(n - x + 1.0) + gammaln(m - count + x + 1.0)
+    ways = -(special.gammaln(x + 1.0) + special.gammaln(count - x + 1.0))
+    ways -= special.gammaln(n - x + 1.0) + special.gammaln(m - count + x + 1.0)
     weight = np.exp(ways - ways.max())
     weight /= weight.sum()
     order = np.argsort(ways)
@@ -148,7 +148,7 @@ def _any_beyond(lines: Sequence[_Line], limit: float, n: int, m: int) -> float:
     sd = np.sqrt(np.maximum(rest, _TIE))
     low = second.start + ends[1][0] - 0.5 - drawn * share
     high = second.start + len(second.p) - ends[1][1] - 0.5 - drawn * share
-    both = float(first.weight[at] @ (ndtr(low / sd) + ndtr(-high / sd)))
+    both = float(first.weight[at] @ (special.ndtr(low / sd) + special.ndtr(-high / sd)))
     return min(1.0, max(every - both, np.finfo(np.float64).tiny))
 
 
@@ -158,8 +158,8 @@ def _weights(n: int, m: int) -> Floats:
     c, x = np.arange(n + m + 1)[:, None], np.arange(n + 1)[None, :]
     share = n / (n + m)
     rest = np.maximum(c - x, 0)
-    ways = gammaln(c + 1.0) - gammaln(x + 1.0) - gammaln(rest + 1.0)
-    tossed = np.exp(ways + xlogy(x, share) + xlog1py(rest, -share))
+    ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(rest + 1.0)
+    tossed = np.exp(ways + special.xlogy(x, share) + special.xlog1py(rest, -share))
     return np.where((x <= c) & (c - x <= m), tossed, 0.0)
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import jackknife_interval
 

@@ -4,9 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, ndtr, xlogy
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.divergence import js_terms
 
@@ -68,7 +68,7 @@ def js_tail(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats, Floats
     for (n, m), rows in approximated.items():
         for some in np.array_split(rows, -(-len(rows) * (n + 1) * few.shape[1] // _AT_ONCE)):
             p = _approximated(few[some], many[some], n, m)
-            least = np.exp(gammaln(n + 1.0) + gammaln(m + 1.0) - gammaln(n + m + 1.0))
+            least = np.exp(special.gammaln(n + 1.0) + special.gammaln(m + 1.0) - special.gammaln(n + m + 1.0))
             found[:, some] = p, p, np.minimum(p, least)
     return found[0], found[1], found[2]
 
@@ -100,8 +100,8 @@ def _tables(margins: tuple[int, ...], n: int, m: int) -> tuple[Floats, Floats] |
 
 def _tossed(c: int, x: NDArray[np.int64], n: int, m: int) -> Floats:
     """Probability of ``x`` on the smaller side of ``c`` in all, sides being tossed for."""
-    ways = gammaln(c + 1.0) - gammaln(x + 1.0) - gammaln(c - x + 1.0)
-    return np.asarray(np.exp(ways + xlogy(x, n / (n + m)) + xlogy(c - x, m / (n + m))))
+    ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(c - x + 1.0)
+    return np.asarray(np.exp(ways + special.xlogy(x, n / (n + m)) + special.xlogy(c - x, m / (n + m))))
 
 
 def _counted(scores: Floats, tails: Floats, seen: float) -> tuple[float, float, float]:
@@ -119,8 +119,8 @@ class _Sums:
         possible = (y >= 0) & (y <= m)
         y = np.where(possible, y, 0.0)
         self.score = np.where(possible, js_terms(np.broadcast_to(self.x / n, y.shape), y / m), 0.0)
-        ways = gammaln(c + 1.0) - gammaln(self.x + 1.0) - gammaln(y + 1.0)
-        tossed = ways + xlogy(self.x, n / (n + m)) + xlogy(y, m / (n + m))
+        ways = special.gammaln(c + 1.0) - special.gammaln(self.x + 1.0) - special.gammaln(y + 1.0)
+        tossed = ways + special.xlogy(self.x, n / (n + m)) + special.xlogy(y, m / (n + m))
         self.weight = np.where(possible, tossed, -np.inf)
 
     def cumulants(self, t: Floats, s: Floats) -> Floats:
@@ -163,16 +163,16 @@ def _approximated(few: NDArray[np.int64], many: NDArray[np.int64], n: int, m: in
     u = t * np.sqrt(np.maximum(k[3] * k[4] - k[5] ** 2, 0.0) / k0[4])
     usable = met & (np.abs(w) > 0) & (np.abs(u) > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = ndtr(-w) + np.exp(-reach) / np.sqrt(2 * np.pi) * (1 / u - 1 / w)
+        p = special.ndtr(-w) + np.exp(-reach) / np.sqrt(2 * np.pi) * (1 / u - 1 / w)
     # log P(x = n) of the tossed sides, by which Chernoff's bound is divided.
-    every = gammaln(n + m + 1.0) - gammaln(n + 1.0) - gammaln(m + 1.0)
+    every = special.gammaln(n + m + 1.0) - special.gammaln(n + 1.0) - special.gammaln(m + 1.0)
     given = every + n * np.log(n / (n + m)) + m * np.log(m / (n + m))
     bound = np.exp(np.minimum(0.0, k[0] - t * seen - s * n - given))
     usable &= (p > 0) & (p <= 1)
     # Without spread all tables are as divergent.
     bound = np.where(sd < _TIE, 1.0, bound)
     p = np.where(usable, np.where(t > 0, np.minimum(p, bound), p), np.where(t > 0, bound, 1.0))
-    ways = gammaln(few + many + 1.0) - gammaln(few + 1.0) - gammaln(many + 1.0)
+    ways = special.gammaln(few + many + 1.0) - special.gammaln(few + 1.0) - special.gammaln(many + 1.0)
     seen_alone = np.exp(ways.sum(axis=1) - every)
     return np.asarray(np.clip(np.maximum(p, seen_alone), np.finfo(np.float64).tiny, 1.0))
 

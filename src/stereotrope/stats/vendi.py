@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 
 _UNBLOCKED = 200

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from scipy import special
 
 from stereotrope.measure.captions.formulas import bias_score, divergence, evenness, group_score, xlog2
 from stereotrope.measure.captions.frame import Captions
@@ -18,7 +17,7 @@ from stereotrope.measure.captions.rows import (
     share_of_captions,
     undefined,
 )
-from stereotrope.stats import expected_sum
+from stereotrope.stats import expected_sum, special
 from stereotrope.stats.arrays import Floats
 
 ONE_GROUP = "only one group is possible"

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
@@ -14,7 +13,7 @@ from stereotrope.measure.divergence.floors import EXCESS, scores_above_floor
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.vac import RAREFIED
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars, with_q_values
-from stereotrope.stats import normal_quantile, paired_t, relative_change, signed_rank
+from stereotrope.stats import normal_quantile, paired_t, relative_change, signed_rank, special
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 

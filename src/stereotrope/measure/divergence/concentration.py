@@ -5,10 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from stereotrope.measure.divergence.coded import Codes
-from stereotrope.stats import chao_shen_entropy, entropy, even_entropy, rarefied_entropy, resampled_counts
+from stereotrope.stats import (
+    chao_shen_entropy,
+    entropy,
+    even_entropy,
+    rarefied_entropy,
+    resampled_counts,
+    special,
+)
 from stereotrope.stats.arrays import Floats
 
 _BEYOND = 1.3

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cell_pairs import CellPairs, with_baseline
@@ -15,7 +14,7 @@ from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_columns, excluded_json, factor_names
 from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import effective_counts, wilson
+from stereotrope.stats import effective_counts, special, wilson
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
 

@@ -6,14 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
 from stereotrope.measure.divergence.scores import parts_by, read_scores
 from stereotrope.measure.tidy import estimate_frame, factor_names, with_q_values
 from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import fisher_z, normal_quantile, pearson
+from stereotrope.stats import fisher_z, normal_quantile, pearson, special
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 
 FEWEST_SCORES = 4

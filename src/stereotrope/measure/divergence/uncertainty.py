@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts
@@ -21,6 +20,7 @@ from stereotrope.stats import (
     pairwise_js,
     resampled_js,
     shuffled_js,
+    special,
     unanimous_js,
 )
 from stereotrope.stats.arrays import Floats
@@ -131,7 +131,7 @@ def prompt_scores(
         p, least = chance_of_prompts(value, null, clustered, peers, every=every)
     if how.n_bootstrap:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
-        reach = float(stdtrit(clustered.freedom, 0.5 + how.level / 2))
+        reach = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2))
         low, high = _interval(value, floor, scores, np.broadcast_to(floor, scores.shape), reach, how)
         sizes = _effective(np.bincount(group), clustered, floor, floor_bits)
         # The t bootstrap reaches far by itself: of what was not seen one end is to be held, not two.

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Key
@@ -18,7 +17,7 @@ from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.measure.units import THESE_PROMPTS
-from stereotrope.stats import normal_quantile
+from stereotrope.stats import normal_quantile, special
 from stereotrope.tables import ALL_ATTRIBUTES
 
 _DEFINITIONS = ("paper", "capped", "released")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.measure.contract import register
 from stereotrope.measure.ratios.reading import (
@@ -20,7 +19,7 @@ from stereotrope.measure.ratios.reading import (
 from stereotrope.measure.ratios.references import call_with_reference, checked_reference, has_reference
 from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import mean_interval, mean_p, normal_quantile, sign_test
+from stereotrope.stats import mean_interval, mean_p, normal_quantile, sign_test, special
 from stereotrope.stats.arrays import Floats
 
 _EQUAL = 1e-9

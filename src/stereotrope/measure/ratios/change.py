@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import Calls, register
@@ -14,7 +13,7 @@ from stereotrope.measure.ratios.reading import LevelTable, level_tables
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import exchange_test, mean_interval, normal_quantile, shuffled_difference
+from stereotrope.stats import exchange_test, mean_interval, normal_quantile, shuffled_difference, special
 from stereotrope.stats.arrays import Floats
 
 _NONE = "no scenario is kept by both"

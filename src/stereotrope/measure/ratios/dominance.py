@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import register
 from stereotrope.measure.ratios.reading import NO_SHARE, Unit, check_unit, scenarios_of, share_of_scenarios
 from stereotrope.measure.tidy import estimate_frame
-from stereotrope.stats import normal_quantile
+from stereotrope.stats import normal_quantile, special
 from stereotrope.stats.arrays import Floats
 
 _EVEN = "exactly 0.5"

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import Bounds, register
 from stereotrope.measure.ratios.reading import NO_SHARE, Scenarios, scenarios_of
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import mean_interval, normal_quantile, share_deviation
+from stereotrope.stats import mean_interval, normal_quantile, share_deviation, special
 from stereotrope.stats.arrays import Floats
 
 _SHARES = np.linspace(0.0, 1.0, 2_001)

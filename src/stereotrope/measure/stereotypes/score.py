@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cell_table import read_cells
@@ -26,7 +25,14 @@ from stereotrope.measure.tidy import (
     to_polars,
     with_q_values,
 )
-from stereotrope.stats import above_interval, above_p, expected_above, normal_quantile, posterior_log_odds
+from stereotrope.stats import (
+    above_interval,
+    above_p,
+    expected_above,
+    normal_quantile,
+    posterior_log_odds,
+    special,
+)
 from stereotrope.tables import N_SUBJECTS, NOT_VALUES
 
 POSTERIOR = "posterior"

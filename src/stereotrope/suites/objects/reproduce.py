@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.report.numbers import thousands
 from stereotrope.report.prose import listing
+from stereotrope.stats import special
 from stereotrope.suites.check import AGREES, NO_DATA, PARTLY, Recomputed, Reproduction, agreed, reproduction
 from stereotrope.suites.objects.defaults import defaults
 from stereotrope.suites.objects.definition import definitions

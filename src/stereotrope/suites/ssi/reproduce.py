@@ -5,10 +5,9 @@ from itertools import chain
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from stereotrope.report.prose import listing
-from stereotrope.stats import benjamini_hochberg
+from stereotrope.stats import benjamini_hochberg, special
 from stereotrope.suites.check import (
     NO_DATA,
     NOT_GIVEN,
