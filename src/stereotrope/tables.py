@@ -400,8 +400,9 @@ def kept_images(images: pl.DataFrame) -> dict[str, str]:
     """Image → the one whose picture it has (:data:`KEPT_FROM`); nothing where the frame has no ``params``."""
     if "params" not in images.columns:
         return {}
-    kept = images.select("image_id", pl.col("params").cast(pl.String).str.json_path_match(f"$.{KEPT_FROM}"))
-    return dict(kept.drop_nulls().iter_rows())
+    told = images.select("image_id", pl.col("params").cast(pl.String))
+    told = told.filter(pl.col("params").str.contains(KEPT_FROM, literal=True))
+    return dict(told.with_columns(pl.col("params").str.json_path_match(f"$.{KEPT_FROM}")).drop_nulls().rows())
 
 
 def number_in(rows: pl.DataFrame) -> int:

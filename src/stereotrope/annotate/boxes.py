@@ -11,12 +11,14 @@ from stereotrope.annotate.counted import CountedBoxes
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, image_labels, number_of
 from stereotrope.annotate.registry import annotator
-from stereotrope.errors import MetadataError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import normal_path
 from stereotrope.inputs.options import File, Name, Options, Text
-from stereotrope.inputs.rows import Row, picture_column, read_rows
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import picture_column, read_rows
 from stereotrope.tables import LABELLED, fingerprint_of
+
+_ROWS = {"at": pl.Int64, **dict.fromkeys(("called", "model", "region"), pl.String)}
 
 
 class GivenBoxes(FileAnnotator):
@@ -55,7 +57,7 @@ class GivenBoxes(FileAnnotator):
         self.key = picture_column(found, option="key") if key is None else found.require(key, "key")
         self.model = model if model is None else found.require(model, "model")
         self.box = box_column(found, box)
-        self._rows = [self._read(row) for row in found.rows]
+        self._rows = pl.DataFrame(map(self._read, found.rows), _ROWS, orient="row")
         parameters = {"key": self.key, "model": self.model, "box": self.box, "attribute": attribute}
         self.fingerprint: str = fingerprint_of(f"boxes:{name}", self.version, parameters, found.data)
 
@@ -68,23 +70,16 @@ class GivenBoxes(FileAnnotator):
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the boxes of the images in the table, and how many each has."""
         self.notes = []
-        matching = self.matched(
+        matching = self.matched_alone(
             images,
-            [(line, key) for line, key, _, _ in self._rows],
+            self._rows.select("at", "called"),
             column=self.key,
-            models=[model for _, _, model, _ in self._rows] if self.model is not None else None,
+            models=self._rows["model"] if self.model is not None else None,
         )
-        for (line, key, _, _), ids, several in zip(self._rows, matching.ids, matching.several, strict=True):
-            if several:
-                raise MetadataError(
-                    f"{self.file}:{line}: {self.key!r} must name one image, found {len(ids)} for {key!r}; "
-                    "give image_id or sha256, or name the column of the model with model:"
-                )
-        given = pl.DataFrame(
-            {"subject_id": matching.ids, "region": [box for *_, box in self._rows]},
-            {"subject_id": pl.List(pl.String), "region": pl.String},
+        given = matching.found.select(
+            subject_id="image_id", region=self._rows["region"].gather(matching.found["row"])
         )
-        boxes = given.explode("subject_id").drop_nulls().unique(maintain_order=True)
+        boxes = given.drop_nulls().unique(maintain_order=True)
         usable = images.filter(pl.col("status").is_in(LABELLED)).select(subject_id="image_id")
         counts = boxes.group_by("subject_id").agg(n=pl.len())
         counted = usable.join(counts, on="subject_id", how="left", maintain_order="left")

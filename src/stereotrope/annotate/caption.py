@@ -129,13 +129,13 @@ class ImportedCaptions(FileAnnotator):
         others = read.drop("line", "image", "caption").select(pl.col(pl.String)).head(SAMPLE)
         rows = self.first_rows(
             images,
-            read.select("line", "image").rows(),
+            read.select(at="line", called="image"),
             "caption",
             column=self._column,
             others={name: others[name].drop_nulls().to_list() for name in others.columns},
-            outside=outside_design(read.iter_rows(named=True), self.design),
+            outside=outside_design(read, self.design),
         )
-        said = pl.DataFrame({"subject_id": list(rows), "value": read["caption"].gather(list(rows.values()))})
+        said = rows.select(subject_id="image_id", value=read["caption"].gather(rows["row"]))
         return image_labels(said, attribute=CAPTION, annotator=self.name)
 
 

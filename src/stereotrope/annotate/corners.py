@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import Row, RowFile
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import RowFile
 
 _BOX = "box"
 _CORNERS = "[x0, y0, x1, y1]"

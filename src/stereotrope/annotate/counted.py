@@ -15,7 +15,8 @@ from stereotrope.annotate.part import CountedPart, RowReading, coded_texts, said
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.mismatch import likeliest_cause
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import PICTURE_KEYS, Row, picture_column
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import PICTURE_KEYS, picture_column
 from stereotrope.inputs.scan import ROW, ScannedFile, scan_rows
 from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, fingerprint_of, whole_problem
 

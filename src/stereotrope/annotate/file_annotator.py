@@ -1,12 +1,13 @@
 """What annotators whose labels were made elsewhere share: a file, and the pictures that its rows mean."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from stereotrope.annotate.contract import Annotator
+from stereotrope.errors import MetadataError
 from stereotrope.inputs.lookup import Design, PictureMatching
 from stereotrope.inputs.rows import places
 from stereotrope.tables import LABELLED
@@ -40,32 +41,42 @@ class FileAnnotator(Annotator):
         """Know a row of another prompt, which lacks no image."""
         self.design = design
 
-    def matched(self, images: pl.DataFrame, rows: Iterable[tuple[int, str]], **how: Any) -> PictureMatching:
-        """Find the images of rows, given by place and name; keywords as of :class:`PictureMatching`."""
+    def matched(self, images: pl.DataFrame, rows: pl.DataFrame, **how: Any) -> PictureMatching:
+        """Find the images of rows, given by place and name, as of :class:`PictureMatching`."""
         matching = PictureMatching(images, rows, file=self.file, place=self.place, **how)
         self.notes += matching.notes
         self.trouble = matching.trouble
         return matching
 
-    def first_rows(
-        self, images: pl.DataFrame, rows: Sequence[tuple[int, str]], what: str, **how: Any
-    ) -> dict[str, int]:
-        """Return image → its first row; rows of several images, and further ones, are noted."""
+    def matched_alone(self, images: pl.DataFrame, rows: pl.DataFrame, **how: Any) -> PictureMatching:
+        """:meth:`matched` where a row means one picture; ``column`` names the file's column of these.
+
+        Raises MetadataError: A name is that of several pictures.
+        """
+        matching = self.matched(images, rows, **how)
+        for at in matching.several.arg_true().head(1):
+            (line, called), n = rows.select("at", "called").row(at), (matching.found["row"] == at).sum()
+            raise MetadataError(
+                f"{self.file}:{line}: {how['column']!r} must name one image, found {n} for {called!r}; give "
+                "image_id or sha256, or name the column of the model with model:"
+            )
+        return matching
+
+    def first_rows(self, images: pl.DataFrame, rows: pl.DataFrame, what: str, **how: Any) -> pl.DataFrame:
+        """Return ``image_id`` and its first ``row``; rows of several images, and further ones, are noted."""
         matching = self.matched(images, rows, bare=True, option="image", **how)
-        first: dict[str, int] = {}
-        several, again = [], []
-        for at, (ids, many) in enumerate(zip(matching.ids, matching.several, strict=True)):
-            if many:
-                several.append(rows[at][0])
-                continue
-            again += [rows[at][0]] * any(one in first for one in ids)
-            for one in ids:
-                first.setdefault(one, at)
-        self.note_rows(several, "whose name several images have; left out")
-        self.note_rows(again, f"of images that have a {what} already; the first counts")
-        usable = images.filter(pl.col("status").is_in(LABELLED))["image_id"]
-        self.note_lacking(usable.len() - len(first), usable.len(), f"images have no {what}")
-        return {one: first[one] for one in usable if one in first}
+        named = matching.found.filter(~matching.several.gather(matching.found["row"]))
+        again = named.filter(~pl.col("image_id").is_first_distinct())["row"].unique().sort()
+        self.note_rows(
+            rows["at"].filter(matching.several).to_list(), "whose name several images have; left out"
+        )
+        self.note_rows(
+            rows["at"].gather(again).to_list(), f"of images that have a {what} already; the first counts"
+        )
+        usable = images.filter(pl.col("status").is_in(LABELLED)).select("image_id")
+        first = named.unique("image_id", keep="first", maintain_order=True)
+        self.note_lacking(usable.height - first.height, usable.height, f"images have no {what}")
+        return usable.join(first, on="image_id", how="inner", maintain_order="left")
 
     def note_rows(self, numbers: Sequence[int], why: str) -> None:
         """Note which rows something is said of, where there are such."""

@@ -33,26 +33,23 @@ def fold_labels(
     Returns the labels, in their order: ``value`` folded, ``written`` the value as it was given, where that is
     another.
     """
-    keys = ["annotator", "attribute", "value"]
-    given = labels.filter(
-        pl.col("value").is_not_null(), pl.col("attribute").is_in(list(attributes)), annotator=annotator
-    )
-    rows: list[tuple[str, ...]] = []
-    for (attribute,), part in given.group_by("attribute", maintain_order=True):
-        name = str(attribute)
-        counts = dict(part["value"].value_counts().iter_rows())
-        folded = _folded(counts, (listed or {}).get(name, ()))
-        merged = {} if merge is None else _colour_merges(counts, folded, merge)
-        rows += [(annotator, name, text, merged.get(value, value)) for text, value in folded.items()]
-    found = pl.DataFrame(rows, schema=dict.fromkeys((*keys, "folded"), pl.String), orient="row")
-    changed = pl.col("folded") != pl.col("value")
-    return (
-        labels.join(found, on=keys, how="left", maintain_order="left")
-        .with_columns(
-            written=pl.when(changed).then("value").otherwise("written"), value=pl.coalesce("folded", "value")
-        )
-        .drop("folded")
-    )
+    own = labels.filter(annotator=annotator).select("attribute", "value")
+    counted = own.filter(pl.col("attribute").is_in(list(attributes))).drop_nulls("value")
+    counted = counted.group_by("attribute", "value").len("n").sort("attribute", "value")
+    folded = pl.col("value")
+    for (attribute,), part in counted.group_by("attribute", maintain_order=True):
+        counts = dict(part.select("value", "n").iter_rows())
+        values = _folded(counts, (listed or {}).get(str(attribute), ()))
+        merged = {} if merge is None else _colour_merges(counts, values, merge)
+        new = {text: merged.get(value, value) for text, value in values.items()}
+        if new := {text: value for text, value in new.items() if text != value}:
+            its = (pl.col("annotator") == annotator) & (pl.col("attribute") == attribute)
+            folded = pl.when(its).then(pl.col("value").replace(new)).otherwise(folded)
+    changed = labels.select(pl.col("value"), folded=folded)
+    if changed["value"].equals(changed["folded"]):
+        return labels
+    written = pl.when(pl.col("value") != changed["folded"]).then("value").otherwise("written")
+    return labels.with_columns(written=written, value=changed["folded"])
 
 
 def writings(labels: pl.DataFrame) -> list[dict[str, Any]]:

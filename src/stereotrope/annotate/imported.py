@@ -1,11 +1,10 @@
 """Labels made elsewhere: by people, or by another tool."""
 
+import contextlib
 import re
-import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 from pydantic import ValidationInfo, field_validator
@@ -18,9 +17,10 @@ from stereotrope.annotate.picture import subject_id
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.lookup import SAMPLE, normal_path, outside_design
+from stereotrope.inputs.lookup import SAMPLE, normal_paths, outside_design
 from stereotrope.inputs.options import File, Name, Options, Text, Texts
-from stereotrope.inputs.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
+from stereotrope.inputs.row import LINE, Row, composed
+from stereotrope.inputs.rows import PICTURE_KEYS, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of, whole_problem
 
 _NO_LABEL = frozenset(["nan", "null", "none", "na", "n/a", "#n/a", "<na>", "undefined", "unknown", "?", "-"])
@@ -30,12 +30,7 @@ _ROW_NUMBER = re.compile(r"Unnamed: \d+(_level_\d+)?")
 _LONGEST = 131_072
 """Characters a label may have; the standard library's limit of a CSV field."""
 _TIDY = ("attribute", "value")
-_SAID = {
-    "line": pl.Int64,
-    **dict.fromkeys(("key", "model", "region", "attribute", "value"), pl.String),
-    "confidence": pl.Float64,
-    "rationale": pl.String,
-}
+_OF_LABEL = ("value", "confidence", "rationale")
 
 
 class ImportedLabels(FileAnnotator):
@@ -81,22 +76,22 @@ class ImportedLabels(FileAnnotator):
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
         found = read_rows(self.path, name=self.file)
-        self._columns, rows = found.columns, self._rows(found)
+        self._columns, texts = found.columns, self._texts(found)
         self.model = model if model is None else found.require(model, "model")
         self.key = picture_column(found, option="key") if key is None else found.require(key, "key")
         self.box = box_column(found, box) if regions is not None else None
         self._only: str | None = None
-        self._values = {row.line: row.values for row in rows}
-        others = [column for column in self._columns if column != self.key]
-        self._others = {c: [text for row in rows[:SAMPLE] if (text := row.text(c))] for c in others}
+        others = texts.head(SAMPLE).select(column for column in self._columns if column != self.key)
+        self._others = {column.name: column.drop_nulls().to_list() for column in others}
         tidy = layout == "tidy" or (layout is None and set(_TIDY) <= set(self._columns))
         for column in _TIDY if tidy else ():
             found.require(column, "a tidy file needs it; else give layout: wide")
         if attributes and not tidy:
             attributes = [found.require(column, "attributes") for column in attributes]
-        said = list(self._tidy(rows) if tidy else self._wide(rows, attributes))
-        self._said = self._checked(pl.DataFrame(said, _SAID, orient="row"))
-        self._doubled = len(said) - self._said.height
+        self._told = texts.drop(self.key)
+        said = self._tidy(texts) if tidy else self._wide(texts, attributes)
+        self._said = self._checked(self._placed(said))
+        self._doubled = said.height - self._said.height
         # A column without any value is asked for all the same: what was never answered is missing.
         present = set(self._said["attribute"]) if tidy else set(filter(self._is_attribute, self._columns))
         if absent := [name for name in attributes or () if present and name not in present]:
@@ -134,16 +129,23 @@ class ImportedLabels(FileAnnotator):
             self.trouble = f"{self.file}: no label in it"
             self.notes.append(self.trouble)
         usable = images.filter(pl.col("status").is_in(LABELLED)).select(subject_id="image_id")
-        asked = pl.DataFrame({"attribute": list(self.attributes)}, {"attribute": pl.String})
-        told = asked.join(usable, how="cross").join(
-            matched, on=["attribute", "subject_id"], how="inner", maintain_order="left_right"
+        parts = []
+        for attribute in self.attributes:
+            own = matched.filter(pl.col("attribute") == attribute).with_columns(attribute=pl.lit(attribute))
+            parts.append(usable.join(own, on="subject_id", how="inner", maintain_order="left_right"))
+            if self.box is None:
+                lacking = usable.height - parts[-1].height
+                self.note_lacking(lacking, usable.height, f"images have no label of {attribute!r}")
+        told = pl.concat(
+            [matched.with_columns(pl.col("attribute").cast(pl.String)).clear(), *parts], how="diagonal"
         )
-        given = Counter(told["attribute"])
-        for attribute in self.attributes if self.box is None else ():
-            lacking = usable.height - given[attribute]
-            self.note_lacking(lacking, usable.height, f"images have no label of {attribute!r}")
-        if doubtful := Counter(value for value in told["value"] if value.casefold() in _NO_LABEL):
-            listed = ", ".join(f"{n} × {value!r}" for value, n in doubtful.most_common(5))
+        words = [value for value in told["value"].unique() if value.casefold() in _NO_LABEL]
+        if words:
+            doubtful = (
+                told.filter(pl.col("value").is_in(words)).group_by("value", maintain_order=True).len("n")
+            )
+            most = doubtful.sort("n", descending=True, maintain_order=True).head(5)
+            listed = ", ".join(f"{n} × {value!r}" for value, n in most.iter_rows())
             self.notes.append(
                 f"{self.file}: {listed} count as values; where there is no label leave the cell empty, or "
                 "write unclear"
@@ -166,38 +168,32 @@ class ImportedLabels(FileAnnotator):
 
     def _matched(self, images: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         """What was said, a row an image that it is of."""
-        matching = self.matched(
+        rows = said.unique("line").sort("line")
+        told = rows.select(pl.col("line").alias(LINE)).join(self._told, on=LINE, maintain_order="left")
+        only = pl.lit(self._only, pl.String)
+        model = pl.coalesce("model", only) if self.model is not None else only
+        matching = self.matched_alone(
             images,
-            said.select("line", "key").iter_rows(),
+            rows.select(at="line", called="key"),
             column=self.key,
             others=self._others,
-            models=[model or self._only for model in said["model"]] if self.model or self._only else None,
-            outside=outside_design((self._values[line] for line in said["line"]), self.design),
+            models=rows.with_columns(model=model)["model"] if self.model or self._only else None,
+            outside=outside_design(told, self.design),
         )
-        for (line, key), ids, several in zip(
-            said.select("line", "key").iter_rows(), matching.ids, matching.several, strict=True
-        ):
-            if several:
-                raise MetadataError(
-                    f"{self.file}:{line}: {self.key!r} must name one image, found {len(ids)} for {key!r}; "
-                    "give image_id or sha256, or name the column of the model with model:"
-                )
-        found = said.with_columns(subject_id=pl.Series(matching.ids, dtype=pl.List(pl.String)))
-        return self._once(found.explode("subject_id").drop_nulls("subject_id"), "subject_id", "region")
+        found = matching.found.select(line=rows["line"].gather(matching.found["row"]), subject_id="image_id")
+        matched = said.join(found, on="line", how="inner", maintain_order="left_right")
+        return self._once(matched, "subject_id", "region")
 
-    def _rows(self, found: RowFile) -> list[Row]:
-        """Return the rows with every value as text in composed form (NFC)."""
+    def _texts(self, found: RowFile) -> pl.DataFrame:
+        """Every value as text in composed form (NFC), with the line of its row."""
         if found.unnamed:
             raise MetadataError(
                 f"{found.where}: every column needs a name, found none for column "
                 f"{found.unnamed[0]} beside {', '.join(found.columns)}; name it, or leave it out (pandas: "
                 "to_csv(index=False))"
             )
-        rows = []
-        for row in found.rows:
-            texts = {c: unicodedata.normalize("NFC", row.text(c) or "") for c in found.columns}
-            rows.append(Row(row.file, row.line, texts))
-        return rows
+        texts = found.rows.texts(found.columns)
+        return texts.with_columns(composed(texts[column]) for column in found.columns)
 
     def _oddities(self, layout: str | None) -> list[str]:
         """What was taken for granted of the file, one sentence each."""
@@ -218,57 +214,92 @@ class ImportedLabels(FileAnnotator):
         places = (self.key, self.model, self.box, *PICTURE_KEYS)
         return column not in places and not _ROW_NUMBER.fullmatch(column)
 
-    def _tidy(self, rows: Iterable[Row]) -> Iterator[tuple[Any, ...]]:
-        for row in rows:
-            written = row.text("status") or ""
-            status = written.casefold()
-            if status not in ("", "ok", *NOT_VALUES):
-                raise row.error(
-                    f"'status' must be ok, {', '.join(NOT_VALUES)} or empty, found {written!r}; correct it"
+    def _tidy(self, texts: pl.DataFrame) -> pl.DataFrame:
+        """A row a label of a file that has one a row."""
+        rows = texts
+        if "status" in texts.columns:
+            status = pl.col("status").str.to_lowercase()
+            odd = texts.filter(~status.is_in(["ok", *NOT_VALUES])).select(LINE, "status")
+            for line, written in odd.head(1).iter_rows():
+                raise MetadataError(
+                    f"{self.file}:{line}: 'status' must be ok, {', '.join(NOT_VALUES)} or empty, found "
+                    f"{written!r}; correct it"
                 )
-            value = status if status in NOT_VALUES else row.text("value")
-            attribute = row.text("attribute")
-            if attribute is None:
-                raise row.error("'attribute' must be given, found nothing; fill it in")
-            if value is not None:
-                yield *self._place(row), attribute, value, _confidence(row), row.text("rationale")
+            rows = texts.with_columns(
+                value=pl.when(status.is_in(list(NOT_VALUES))).then(status).otherwise("value")
+            )
+        for line in rows.filter(pl.col("attribute").is_null())[LINE].head(1):
+            raise MetadataError(f"{self.file}:{line}: 'attribute' must be given, found nothing; fill it in")
+        said = rows.drop_nulls("value").with_columns(pl.col("attribute").cast(pl.Categorical))
+        if "confidence" in said.columns:
+            said = said.with_columns(self._confidence(said))
+        return said.select(*self._place, "attribute", *(c for c in _OF_LABEL if c in said.columns))
 
-    def _wide(self, rows: Iterable[Row], attributes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
-        given = attributes or [c for c in self._columns if self._is_attribute(c)]
-        for row in rows:
-            for attribute in given:
-                if (value := row.text(attribute)) is not None:
-                    yield *self._place(row), attribute, value, None, None
+    def _wide(self, texts: pl.DataFrame, attributes: Sequence[str] | None) -> pl.DataFrame:
+        """A row a label of a file with a column an attribute; attribute by attribute."""
+        given = list(attributes or [c for c in self._columns if self._is_attribute(c)])
+        places = texts.select(*self._place)
+        said = [
+            places.with_columns(attribute=pl.lit(name, pl.Categorical), value=texts[name]).drop_nulls("value")
+            for name in given
+        ]
+        return pl.concat(said)
 
-    def _place(self, row: Row) -> tuple[int, str, str | None, str | None]:
-        key = row.text(self.key)
-        if key is None:
-            raise row.error(f"{self.key!r} must name a picture, found nothing; fill it in")
-        model = None if self.model is None else row.text(self.model)
-        box = None if self.box is None else box_of(row, self.box)
-        if self.box is not None and box is None:
-            raise row.error(f"a label of a region needs its box, found nothing in {self.box!r}; fill it in")
-        return row.line, normal_path(key), model, box
+    @property
+    def _place(self) -> list[pl.Expr]:
+        names = {"line": LINE, "key": self.key, "model": self.model, "region": self.box}
+        return [pl.col(column).alias(name) for name, column in names.items() if column is not None]
+
+    def _placed(self, said: pl.DataFrame) -> pl.DataFrame:
+        """Labels with the paths that their keys mean, and with their boxes as tables have them."""
+        wrong, boxes = pl.col("key").is_null(), dict[str, str | None]()
+        if self.box is not None:
+            for written in said["region"].unique().drop_nulls():
+                with contextlib.suppress(MetadataError):
+                    boxes[written] = box_of(Row(self.file, 0, {self.box: written}), self.box)
+            wrong |= ~pl.col("region").is_in(list(boxes)).fill_null(False)
+        for row in said.filter(wrong).sort("line").head(1).iter_rows(named=True):
+            one = Row(self.file, row["line"], {self.key: row["key"]})
+            if row["key"] is None:
+                raise one.error(f"{self.key!r} must name a picture, found nothing; fill it in")
+            if self.box is not None and row["region"] is not None:
+                box_of(Row(self.file, row["line"], {self.box: row["region"]}), self.box)
+            raise one.error(f"a label of a region needs its box, found nothing in {self.box!r}; fill it in")
+        if self.box is not None:
+            region = pl.col("region").replace_strict(boxes, return_dtype=pl.String)
+            said = said.with_columns(region)
+        return said.with_columns(normal_paths(said["key"]))
+
+    def _confidence(self, said: pl.DataFrame) -> pl.Series:
+        written = said["confidence"]
+        numbers = {text: _sure(text) for text in written.unique().drop_nulls()}
+        wrong = [text for text, number in numbers.items() if number is None]
+        for line, text in said.filter(written.is_in(wrong)).select(LINE, "confidence").head(1).iter_rows():
+            raise MetadataError(
+                f"{self.file}:{line}: 'confidence' must be a number from 0 to 1, found {text!r}; correct it"
+            )
+        return written.replace_strict(numbers, default=None, return_dtype=pl.Float64)
 
     def _checked(self, said: pl.DataFrame) -> pl.DataFrame:
-        for line, attribute in (
-            said.unique("attribute", maintain_order=True).select("line", "attribute").rows()
-        ):
+        first = said.group_by("attribute").agg(pl.col("line").min()).sort("line")
+        for attribute, line in first.iter_rows():
             if problem := whole_problem(attribute):
                 raise MetadataError(f"{self.file}:{line}: attribute {problem}")
-        long = said.with_columns(n=pl.col("value").str.len_chars()).filter(pl.col("n") > _LONGEST)
-        for line, attribute, n in long.select("line", "attribute", "n").head(1).iter_rows():
+        long = said.filter(pl.col("value").str.len_chars() > _LONGEST).sort("line")
+        for line, attribute, value in long.select("line", "attribute", "value").head(1).iter_rows():
             raise MetadataError(
-                f"{self.file}:{line}: a label must have at most {_LONGEST} characters, found {n} of "
+                f"{self.file}:{line}: a label must have at most {_LONGEST} characters, found {len(value)} of "
                 f"{attribute!r}; shorten it"
             )
         return self._once(said, "key", "model", "region")
 
     def _once(self, said: pl.DataFrame, *picture: str) -> pl.DataFrame:
         """The first label of every attribute of a picture, where all say the same."""
-        of = [*picture, "attribute"]
-        first = pl.col("line", "value").first().over(of).name.prefix("first_")
-        other = said.with_columns(first).filter(pl.col("value") != pl.col("first_value"))
+        of = [*(name for name in picture if name in said.columns), "attribute"]
+        if said.select(pl.struct(of).hash().n_unique()).item() == said.height:
+            return said
+        first = pl.col("line", "value").sort_by("line").first().over(of).name.prefix("first_")
+        other = said.with_columns(first).filter(pl.col("value") != pl.col("first_value")).sort("line")
         for row in other.head(1).iter_rows(named=True):
             thing = "picture" if self.box is None else "region"
             raise MetadataError(
@@ -280,17 +311,13 @@ class ImportedLabels(FileAnnotator):
         return said.unique(of, keep="first", maintain_order=True)
 
 
-def _confidence(row: Row) -> float | None:
-    text = row.text("confidence")
-    if text is None:
-        return None
+def _sure(text: str) -> float | None:
+    """A number from 0 to 1; None where the text is another or none."""
     try:
         number = float(text)
     except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise row.error(f"'confidence' must be a number from 0 to 1, found {text!r}; correct it")
-    return number
+        return None
+    return number if 0 <= number <= 1 else None
 
 
 class LabelOptions(Options):

@@ -15,7 +15,8 @@ from stereotrope.errors import MetadataError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import Design
 from stereotrope.inputs.options import File, Name, Options, Texts
-from stereotrope.inputs.rows import Row, read_rows
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import read_rows
 from stereotrope.tables import NOT_VALUES, fingerprint_of
 
 _WORDS = {"1": "yes", "yes": "yes", "true": "yes", "0": "no", "no": "no", "false": "no"}

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
@@ -11,10 +12,10 @@ from stereotrope.annotate import Annotator, Picture, Scope, Subject, taxonomy_sc
 from stereotrope.audit.ordering import waves
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.said import Said
-from stereotrope.audit.subjects import Look, Subjects, file_of, remember
+from stereotrope.audit.subjects import Subjects, file_of, remember
 from stereotrope.audit.work import Missing, Task, Watcher, carry_out, picture_of, task_of
 from stereotrope.errors import PictureError
-from stereotrope.run import Items, RunFolder
+from stereotrope.run import Items, Ledger, RunFolder
 from stereotrope.stats.vectors import Vector
 
 T = TypeVar("T")
@@ -104,32 +105,32 @@ def look(
             ended |= {task.by for task in group if any(m.halted and m.name == task.name for m in lacking)}
             missing += lacking
         for one in wave:
-            settle(one, looks.get(id(one), ()), into.ledger, file_of(into.path, one))
-            missing += _waiting(one, subjects, len(looks.get(id(one), ())), stopped)
+            own = looks.get(id(one), Items.of(()))
+            settle(one, own, into.ledger, file_of(into.path, one))
+            missing += _waiting(one, subjects, own.keys.len(), stopped)
         done += wave
     return missing
 
 
 def _task(
     annotator: Annotator,
-    looks: Sequence[Look],
+    looks: Items,
     into: RunFolder,
     said: Said,
     labels: pl.DataFrame | None,
 ) -> Task:
-    unique = list({look.key: look for look in looks}.values())
     vectors: _Beside[Vector] = cache(partial(said.vectors, annotator.reads if annotator.sees_vectors else ()))
     regions: _Beside[Sequence[str]] = cache(partial(_regions_of, labels, annotator.sees_regions))
 
     def sights(places: pl.Series) -> Iterator[_Sight]:
-        for look in (unique[at] for at in places):
+        for _, look in looks.pairs(places):
             ids = [row["image_id"] for row in look.seen.images]
             yield _Sight(look.seen, look.levels, _some(vectors(), ids), _some(regions(), ids))
 
     return task_of(
         annotator,
         annotator.stage,
-        Items(pl.Series([look.key for look in unique], dtype=pl.String), sights),
+        Items(looks.keys, sights),
         make=partial(_Worker, annotator, into),
         commit=partial(_keep, annotator, into),
         on_failure=partial(_unreadable, annotator),
@@ -165,12 +166,12 @@ def _unreadable(annotator: Annotator, key: str, sight: _Sight, error: Exception)
     return None if kept is None else {**kept, "proven": True}
 
 
-def settle(annotator: Annotator, looks: Sequence[Look], ledger: Any, file: Any) -> None:
+def settle(annotator: Annotator, looks: Items, ledger: Ledger, file: Path | None) -> None:
     """Give an annotator what was kept of its looks."""
     if annotator.keeps is not None:
-        kept = ledger.get_all(annotator.stage)
-        keys = [(look.levels, look.key) for look in looks]
-        annotator.settle([(levels, kept[key]) for levels, key in keys if key in kept], file)
+        kept = ledger.get_some(annotator.stage, looks.keys)
+        pairs = [pair for part in looks.parts() for pair in part]
+        annotator.settle([(look.levels, kept[key]) for key, look in pairs if key in kept], file)
 
 
 def _waiting(

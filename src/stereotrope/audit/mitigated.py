@@ -16,7 +16,8 @@ from stereotrope.audit.file import AuditSpec
 from stereotrope.errors import UsageError
 from stereotrope.generate import REQUESTS, Generator, request_id
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import Row, read_rows
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import read_rows
 from stereotrope.inputs.yaml import Source
 from stereotrope.run import write_atomic
 from stereotrope.tables import KEPT_FROM, factors_of, prompt_id

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +152,6 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
     images = pl.DataFrame(schema=polars_types(IMAGES)) if ledger is None else images_frame(plan, ledger)
     subjects = Subjects(plan, images)
     remember(plan, folder)
-    kept = cache(lambda stage: {} if ledger is None else ledger.get_all(stage))
     before: list[Annotator] = []
     for one in ordered(plan.annotators):
         labels = None if ledger is None or one.subject != "region" else Said(subjects, ledger).labels(before)
@@ -161,15 +159,15 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
         if one.process is None or one.subject == "text":
             continue
         looks = subjects.looks(one, labels)
-        keys = {look.key for look in looks}
-        done = len(keys & kept(one.stage).keys())
+        n = len(looks)
+        done = 0 if ledger is None else n - ledger.missing_at(one.stage, looks.keys).len()
         if one.subject == "image":
             yield one, _Counts(*_pictures(plan, one.name, images), done)
         elif one.subject == "region":
-            pictures = {look.subject.images[0]["sha256"] for look in looks}
-            yield one, _Counts(len(keys), len(keys), done, len(keys) / max(len(pictures), 1) or 1.0)
+            seen = {look.subject.images[0]["sha256"] for part in looks.parts() for _, look in part}
+            yield one, _Counts(n, n, done, n / max(len(seen), 1) or 1.0)
         else:
-            total, left = subjects.n_sets(one), len(keys) + len(subjects.waiting(one)) - done
+            total, left = subjects.n_sets(one), n + len(subjects.waiting(one)) - done
             if ledger is not None:
                 settle(one, looks, ledger, None)
             yield one, _Counts(total, total, total - left)

@@ -1,7 +1,6 @@
 """What annotators said of their subjects, as the ledger kept it, and what follows from that."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,14 @@ import polars as pl
 from stereotrope.annotate import Annotator, Subject, labels_frame
 from stereotrope.audit.ordering import ordered
 from stereotrope.audit.subjects import Look, Subjects
-from stereotrope.run import Ledger
+from stereotrope.run import Items, Ledger
 from stereotrope.tables import EMBEDDINGS, LABELS, polars_types
 
 EMBEDDED = "embeddings"
 """What an annotator gives that has vectors for the table of this name."""
 
+Kept = tuple[Look, Mapping[str, Any]]
+"""A look, and what the ledger kept of it."""
 _VECTORS = ["subject_id", "vector"]
 
 
@@ -33,7 +34,6 @@ class Said:
         order in which annotators need one another. ``upto`` takes these annotators alone.
         """
         empty = pl.DataFrame(schema=polars_types(LABELS))
-        kept = cache(self._ledger.get_all)
         told = self._subjects.with_factors(self._subjects.images)
         said: dict[str, pl.DataFrame] = {}
         derived: list[pl.DataFrame] = []
@@ -42,8 +42,8 @@ class Said:
                 continue
             known = pl.concat([empty, *said.values(), *derived], how="diagonal")
             if one.looks:
-                rows = _said(one, self._subjects.looks(one, known), kept(one.stage))
-                said[one.name] = labels_frame(list(rows))
+                parts = self._kept(one, self._subjects.looks(one, known))
+                said[one.name] = pl.concat([empty, *(labels_frame(list(_said(one, part))) for part in parts)])
                 known = pl.concat([known, said[one.name]])
             if one.derive is not None:
                 derived.append(one.derive(told, known))
@@ -73,9 +73,14 @@ class Said:
 
     def kept(self, annotator: Annotator) -> list[tuple[Subject, Mapping[str, Any]]]:
         """Each subject that an annotator looks at, with what was kept of that; none of regions."""
-        outcomes = self._ledger.get_all(annotator.stage)
-        looks = [(look.subject, look.key) for look in self._subjects.looks(annotator)]
-        return [(subject, outcomes[key]) for subject, key in looks if key in outcomes]
+        parts = self._kept(annotator, self._subjects.looks(annotator))
+        return [(look.subject, outcome) for part in parts for look, outcome in part]
+
+    def _kept(self, annotator: Annotator, looks: Items) -> Iterator[list[Kept]]:
+        """Looks with what was kept of each, some at a time."""
+        for part in looks.parts():
+            outcomes = self._ledger.get_some(annotator.stage, dict(part))
+            yield [(look, outcomes[key]) for key, look in part if key in outcomes]
 
     def counted(self, labels: pl.DataFrame) -> pl.DataFrame:
         """Return labels as the annotators that they are of have them count."""
@@ -84,11 +89,8 @@ class Said:
         return labels
 
 
-def _said(
-    annotator: Annotator, looks: Sequence[Look], outcomes: Mapping[str, Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    for look in looks:
-        outcome = outcomes.get(look.key, {"labels": []})
+def _said(annotator: Annotator, kept: Iterable[Kept]) -> Iterator[dict[str, Any]]:
+    for look, outcome in kept:
         fixed = {
             "subject_kind": look.subject.kind,
             "subject_id": look.subject.id,

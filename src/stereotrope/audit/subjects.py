@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from stereotrope.annotate import Annotator, Scope, Subject, subject_id, taxonomy
 from stereotrope.audit.ordering import ordered
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import ANNOTATE
-from stereotrope.run import Run, file_stem
+from stereotrope.run import Items, Run, file_stem
 from stereotrope.tables import (
     CONSTRAINTS,
     QUALITY_ATTRIBUTES,
@@ -69,12 +70,7 @@ class Subjects:
         prompts = plan.prompts
         self._texts = dict(prompts.select("prompt_id", "text").iter_rows())
         self._levels = {row["prompt_id"]: row for row in prompts.drop("text", "negative").to_dicts()}
-        self._rows: dict[str, dict[str, Any]] = {
-            row["image_id"]: row
-            for row in images.filter(pl.col("status") == "ok")
-            .select(*_SHOWN, "generator", "prompt_id")
-            .to_dicts()
-        }
+        self._there = images.filter(pl.col("status") == "ok").select(*_SHOWN, "generator", "prompt_id")
         self._kept = {**plan.kept, **kept_images(images)}
         self._made: dict[tuple[str, str, Scope], Annotator | None] = {}
 
@@ -85,13 +81,43 @@ class Subjects:
         named = {name: known[name] for name in ("object", *by) if known.get(name) is not None}
         return {"generator": generator, **named}
 
-    def looks(self, annotator: Annotator, labels: pl.DataFrame | None = None) -> list[Look]:
-        """What an annotator looks at; ``labels`` are those that it needs, of regions.
+    @cached_property
+    def _rows(self) -> dict[str, dict[str, Any]]:
+        """Image → its row, for what is not looked at picture by picture."""
+        return {row["image_id"]: row for row in self._there.to_dicts()}
+
+    def looks(self, annotator: Annotator, labels: pl.DataFrame | None = None) -> Items:
+        """What an annotator looks at, a :class:`Look` each; ``labels`` are those that it needs, of regions.
 
         What belongs to a part whose attributes could not be discovered is left until they are: each
         subject is asked everything in one call.
         """
-        return [look for look, _ in self._all(annotator, labels) if look is not None]
+        if annotator.subject == "image":
+            return self._looks_at_pictures(annotator)
+        listed = [look for look, _ in self._all(annotator, labels) if look is not None]
+        return Items.of((look.key, look) for look in listed)
+
+    def _looks_at_pictures(self, annotator: Annotator) -> Items:
+        """Looks of which a few alone are objects at a time."""
+        pictures = self._pictures(annotator)
+        asked: dict[tuple[str, str], tuple[Annotator, Mapping[str, str]]] = {}
+        for generator, prompt_id in pictures.select("generator", "prompt_id").unique().iter_rows():
+            levels = self.levels(generator, prompt_id, annotator.asked_by)
+            if not self._is_shown(annotator, prompt_id) or annotator.has(levels):
+                continue
+            if (bound := self._bound(annotator, levels)) is not None:
+                asked[generator, prompt_id] = bound, levels
+        cells = pl.DataFrame(list(asked), {"generator": pl.String, "prompt_id": pl.String}, orient="row")
+        rows = pictures.join(cells, on=cells.columns, how="semi", maintain_order="left")
+
+        def made(part: pl.DataFrame) -> Iterator[Look]:
+            for row in part.iter_rows(named=True):
+                subject, cell = self._seen(annotator, Subject("image", row["image_id"], (row,)))
+                bound, levels = asked[cell]
+                yield Look(bound, subject, levels, self._origin(subject))
+
+        keys = pl.Series([look.key for look in made(rows)], dtype=pl.String)
+        return Items(keys, lambda places: made(rows[places]))
 
     def waiting(self, annotator: Annotator) -> list[Mapping[str, str]]:
         """Parts of the design of the sets whose pictures are not all there."""
@@ -132,9 +158,6 @@ class Subjects:
     ) -> Iterator[tuple[Subject | None, tuple[str, str]]]:
         """Each subject with generator and prompt of its first picture; None for a set that waits."""
         match annotator.subject:
-            case "image":
-                for image_id, row in self._pictures(annotator).items():
-                    yield self._seen(annotator, Subject("image", image_id, (row,)))
             case "region":
                 for image_id, box in self._regions(annotator, labels):
                     row, at = self._rows[image_id], subject_id(image_id, box)
@@ -166,23 +189,23 @@ class Subjects:
             subject = replace(subject, text=self._texts[row["prompt_id"]])
         return subject, (row["generator"], row["prompt_id"])
 
-    def _pictures(self, annotator: Annotator) -> Mapping[str, dict[str, Any]]:
-        """Rows that can be looked at; where the prompt is part of the question, those that have one."""
+    def _pictures(self, annotator: Annotator) -> pl.DataFrame:
+        """Pictures that can be looked at; where the prompt is part of the question, those that have one."""
         if not annotator.shows_prompt:
-            return self._rows
-        return {i: row for i, row in self._rows.items() if self._texts[row["prompt_id"]] is not None}
+            return self._there
+        texts = self.plan.prompts.drop_nulls("text")
+        return self._there.join(texts, on="prompt_id", how="semi", maintain_order="left")
 
     def _regions(self, annotator: Annotator, labels: pl.DataFrame | None) -> Iterator[tuple[str, str]]:
         """Each picture with each region that labels of what the annotator needs have, once."""
         if labels is None:
             return
         givers = [a.name for a in self.plan.annotators if set(a.gives) & set(annotator.needs)]
-        pictures = self._pictures(annotator)
+        pictures = self._pictures(annotator).select(subject_id="image_id")
         wanted = pl.col("attribute").is_in(list(annotator.needs)) | pl.col("annotator").is_in(givers)
         found = labels.filter(wanted, pl.col("region").is_not_null(), subject_kind="image", status="ok")
-        for image_id, box in found.select("subject_id", "region").unique(maintain_order=True).iter_rows():
-            if image_id in pictures:
-                yield image_id, box
+        boxes = found.select("subject_id", "region").unique(maintain_order=True)
+        yield from boxes.join(pictures, on="subject_id", how="semi", maintain_order="left").iter_rows()
 
     def _sets(self, annotator: Annotator, frame: pl.DataFrame) -> Sequence[tuple[str, ...]]:
         """Image ids of each set; of a run that is measured again those that were there then."""
@@ -233,7 +256,7 @@ class Subjects:
         """Each region and set with each annotator that looks at it."""
         for one in ordered(self.plan.annotators):
             if one.looks and one.subject in ("region", "set"):
-                yield from ((one, look) for look in self.looks(one, labels))
+                yield from ((one, look) for part in self.looks(one, labels).parts() for _, look in part)
 
     def _lost_sets(self) -> Iterator[tuple[Annotator, Subject, str]]:
         """Sets that nobody looks at because a picture of them cannot be: each with its first prompt."""

@@ -12,7 +12,8 @@ from stereotrope.generate.contract import CountableGenerator, generator
 from stereotrope.generate.labelled import LABELS_EXAMPLE, LabelledGenerator, outcome_of
 from stereotrope.generate.listing import LabelledOptions, ListedPicture
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.rows import Row, picture_column
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import picture_column
 from stereotrope.inputs.scan import ROW, Only, ScannedFile, scan_rows, text_key
 
 _NAMED, _MODEL, _STATUS, _REASON, _PROMPT = "\0named", "\0model", "\0status", "\0reason", "\0prompt"

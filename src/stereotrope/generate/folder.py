@@ -35,7 +35,8 @@ from stereotrope.generate.listing import (
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.mismatch import likeliest_cause
 from stereotrope.inputs.options import options_of
-from stereotrope.inputs.rows import Row, RowFile
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import RowFile
 from stereotrope.pictures import inspect
 from stereotrope.tables import factors_of
 

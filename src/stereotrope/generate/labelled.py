@@ -9,7 +9,8 @@ from stereotrope.generate.contract import ImageRequest, ImageResult, ImageStatus
 from stereotrope.generate.folder import NOT_AT_HAND, FolderGenerator
 from stereotrope.generate.listing import STATUSES, LabelledOptions, ListedPicture, Listing
 from stereotrope.inputs.options import options_of
-from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import RowFile, picture_column, read_rows
 from stereotrope.tables import MADE
 
 LABELS_EXAMPLE = "{labels: labels.csv, name_from: model, factors: [occupation]}"

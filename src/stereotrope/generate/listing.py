@@ -15,7 +15,8 @@ from stereotrope.confusables import lookalikes, reads_like
 from stereotrope.errors import MetadataError, PictureError, UsageError
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.inputs.options import File, Name, Options, Text
-from stereotrope.inputs.rows import Row, RowFile, read_rows
+from stereotrope.inputs.row import Row, Rows
+from stereotrope.inputs.rows import RowFile, read_rows
 from stereotrope.tables import RESERVED, SCOPES, check_factors, factors_of, prompt_id
 
 FILE_COLUMNS = ("file_name", "file", "filename", "image", "path")
@@ -179,7 +180,8 @@ def _of_split(index: FolderIndex, path: Path) -> Listing:
     relative = PurePosixPath(path.parent.relative_to(index.root).as_posix())
     found = _read_found(index, path)
     name = f"{relative}/{found.file}"
-    rows = tuple(Row(name, row.line, {SPLIT: relative.parts[0], **row.values}) for row in found.rows)
+    split = pl.repeat(relative.parts[0], len(found.rows), dtype=pl.String, eager=True)
+    rows = Rows(name, found.rows.lines, {SPLIT: split, **found.rows.cells})
     columns = tuple(dict.fromkeys((SPLIT, *found.columns)))
     return relative, replace(found, file=name, columns=columns, rows=rows)
 
@@ -188,17 +190,16 @@ def _from_names(pictures: Sequence[str]) -> RowFile:
     """Read class-named sub-folders as metadata: the last folder is the label, the one above the split."""
     if not pictures:
         raise MetadataError("the folder holds no picture and no metadata file; check the path")
-    rows = []
-    for name in pictures:
-        folders = name.split("/")[:-1]
-        values = {
-            "file_name": name,
-            LABEL: folders[-1] if folders else None,
-            SPLIT: folders[0] if len(folders) > 1 else None,
-        }
-        rows.append(Row("", 0, values))
-    labelled = any(row.values[LABEL] for row in rows)
-    return RowFile("", ("file_name", *((LABEL, SPLIT) if labelled else ())), tuple(rows))
+    folders = [name.split("/")[:-1] for name in pictures]
+    values: dict[str, list[str | None]] = {
+        "file_name": [*pictures],
+        LABEL: [of[-1] if of else None for of in folders],
+        SPLIT: [of[0] if len(of) > 1 else None for of in folders],
+    }
+    cells = {name: pl.Series(texts, dtype=pl.String) for name, texts in values.items()}
+    rows = Rows("", pl.zeros(len(pictures), dtype=pl.Int64, eager=True), cells)
+    named = (LABEL, SPLIT) if cells[LABEL].count() else ()
+    return RowFile("", ("file_name", *named), rows)
 
 
 @dataclass(frozen=True)

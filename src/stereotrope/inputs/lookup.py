@@ -1,10 +1,10 @@
 """Finding the images that the rows of a file made elsewhere mean, and saying why they mean none."""
 
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from stereotrope.inputs.mismatch import likeliest_cause
@@ -27,6 +27,8 @@ _BY_BYTES = (HASH, "path")
 Design = Mapping[str, Collection[str]]
 """What the prompts of an audit say, by the column in which a file may say it too."""
 
+_ODD_PATH = r"[^\x00-\x7F]|\\|//|^/|/$|(^|/)\.(/|$)"
+
 SAMPLE = 200
 """So many rows say what a column holds."""
 
@@ -36,53 +38,71 @@ class Lookup:
 
     def __init__(self, images: pl.DataFrame, column: str) -> None:
         self.column = column
-        is_path = column in _PATHS
-        self._exact = _by_key(images, column, lambda value: [normal_path(value) if is_path else value])
-        self._tail = _by_key(images, column, _tails) if is_path else {}
+        known = images.select("image_id", key=pl.col(column).cast(pl.String)).drop_nulls("key")
+        self._images = known.with_columns(self._key(known["key"])).with_row_index("_at")
 
-    def find(self, key: str) -> list[str]:
-        """Ids of the images that the key names; empty where there is none."""
-        if self.column not in _PATHS:
-            return self._exact.get(key.lower() if self.column == HASH else key, [])
-        tails = _tails(key)
-        known = next((tail for tail in tails if tail in self._exact), None)
-        return self._tail.get(tails[0], []) if known is None else self._exact[known]
+    def _key(self, texts: pl.Series) -> pl.Series:
+        return (normal_paths(texts) if self.column in _PATHS else texts).alias("key")
+
+    def find(self, keys: pl.Series) -> pl.DataFrame:
+        """``called, image_id``: the images that each key names, in their order; none where there is none."""
+        asked = pl.DataFrame({"called": keys, "key": self._key(keys)})
+        if self.column == HASH:
+            asked = asked.with_columns(pl.col("key").str.to_lowercase())
+        found = [self._named(asked)]
+        left = asked.join(found[0], on="called", how="anti")
+        if self.column in _PATHS:
+            shorter = left
+            while (shorter := _without_folder(shorter)).height:
+                found.append(self._named(shorter))
+                shorter = shorter.join(found[-1], on="called", how="anti")
+            left = left.join(pl.concat(found), on="called", how="anti")
+            found.append(self._below(left))
+        return pl.concat(found)
+
+    def _named(self, asked: pl.DataFrame) -> pl.DataFrame:
+        both = asked.join(self._images, on="key", how="inner", maintain_order="left_right")
+        return both.select("called", "image_id")
+
+    def _below(self, asked: pl.DataFrame) -> pl.DataFrame:
+        """Images whose paths end in the keys behind some folders."""
+        hits, images = [self._images.clear().select("_at", called="key", image_id="image_id")], self._images
+        while asked.height and (images := _without_folder(images)).height:
+            hits.append(images.join(asked, on="key", how="inner").select("_at", "called", "image_id"))
+        return pl.concat(hits).unique(["_at", "called"]).sort("called", "_at").drop("_at")
 
 
-def _by_key(
-    images: pl.DataFrame, column: str, keys: Callable[[str], Iterable[str]]
-) -> Mapping[str, list[str]]:
-    """Key → the images that have it."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for image_id, value in zip(images["image_id"], images[column], strict=True):
-        for key in keys(value) if value is not None else ():
-            found[key].append(image_id)
-    return found
+def _without_folder(rows: pl.DataFrame) -> pl.DataFrame:
+    """Those whose key has a folder, without the first of these."""
+    inside = rows.filter(pl.col("key").str.contains("/", literal=True))
+    return inside.with_columns(key=pl.col("key").str.splitn("/", 2).struct[1])
 
 
-class ImageFinder:
-    """Finds images by what a file calls them.
+def found_images(images: pl.DataFrame, keys: pl.Series, column: str, *, bare: bool = False) -> pl.DataFrame:
+    """Find images by what a file calls them: ``called, image_id``, and whether that is ``by_bytes``.
 
+    keys: What images are called, each once.
     column: What the file calls its column. By :data:`HASH` images are found by that, by a ``file_name`` or
         ``source`` by path or name, by any other column by id, else by path, name or hash.
     bare: Whether a name may lack its ending, or have another; then images are found by id under any column
         but :data:`HASH`.
     """
-
-    def __init__(self, images: pl.DataFrame, column: str, *, bare: bool = False) -> None:
-        strict = column == HASH or not bare
-        ways = _WAYS.get(column if strict else "", ("image_id", *_PATHS, HASH))
-        self._ways = [Lookup(images, way) for way in ways if way in images.columns]
-        self._bare = (
-            _by_key(images, "source", lambda name: [_stem(name)]) if bare and "source" in ways else {}
-        )
-
-    def __call__(self, image: str) -> tuple[list[str], bool]:
-        """Ids of the images that are called so, empty where there is none; whether that is by their bytes."""
-        for way in self._ways:
-            if ids := way.find(image):
-                return ids, way.column in _BY_BYTES
-        return self._bare.get(_stem(image), []), False
+    strict = column == HASH or not bare
+    ways = _WAYS.get(column if strict else "", ("image_id", *_PATHS, HASH))
+    none = {"called": pl.String, "image_id": pl.String, "by_bytes": pl.Boolean}
+    found = [pl.DataFrame(schema=none)]
+    for way in ways:
+        if way in images.columns and keys.len():
+            there = Lookup(images, way).find(keys)
+            found.append(there.with_columns(by_bytes=pl.lit(way in _BY_BYTES)))
+            keys = keys.filter(~keys.is_in(there["called"].unique().implode()))
+    if bare and "source" in ways and keys.len():
+        named = images.drop_nulls("source")
+        stems = named.select("image_id", key=pl.Series(map(_stem, named["source"]), dtype=pl.String))
+        asked = pl.DataFrame({"called": keys, "key": pl.Series(map(_stem, keys), dtype=pl.String)})
+        there = asked.join(stems, on="key", how="inner", maintain_order="left_right").drop("key")
+        found.append(there.with_columns(by_bytes=pl.lit(False)))
+    return pl.concat(found)
 
 
 _WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, HASH: (HASH, "source")}
@@ -92,14 +112,14 @@ _WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, H
 class PictureMatching:
     """The rows of a file made elsewhere, each with the images that it means.
 
-    rows: Place in the file and what it calls the image, of every row.
+    rows: ``at``, the place in the file, and ``called``, what that calls the image.
     place: What a place is called: ``line`` or ``row``.
-    bare: As of :class:`ImageFinder`.
+    bare: As of :func:`found_images`.
     others: Further columns of the file with their first values: one of them may name the images instead.
     option: Key of an audit file's entry that names the column.
     models: For every row the only generator whose images it can mean; of any when None.
     outside: For every row what it says of its prompt, where the audit asks for no such one.
-    ids: For every row, the images that it means and that labels may be of.
+    found: ``row`` (from 0) and ``image_id`` of every image that is meant and that labels may be of.
     several: For every row, whether these are different pictures of one name.
     notes: Which rows mean none, and why, one sentence each.
     trouble: Why no row means an image that can be used; None where some do, or where there is no row.
@@ -108,7 +128,7 @@ class PictureMatching:
     def __init__(
         self,
         images: pl.DataFrame,
-        rows: Iterable[tuple[int, str]],
+        rows: pl.DataFrame,
         *,
         file: str,
         column: str,
@@ -116,76 +136,83 @@ class PictureMatching:
         bare: bool = False,
         others: Mapping[str, Sequence[str]] | None = None,
         option: str = "key",
-        models: Sequence[str | None] | None = None,
-        outside: Sequence[str | None] | None = None,
+        models: pl.Series | None = None,
+        outside: pl.Series | None = None,
     ) -> None:
         self.file, self.column, self.place, self.option = file, column, place, option
         self.images, self.others = images, others or {}
-        find = ImageFinder(images, column, bare=bare)
-        usable = set(images.filter(pl.col("status").is_in(LABELLED))["image_id"])
-        self.ids: list[list[str]] = []
-        self.several: list[bool] = []
-        self._strays: dict[int, str] = {}
-        self._useless: dict[int, str] = {}
-        self._outside: dict[int, str] = {}
-        seen = set()
-        made_by = dict(images.select("image_id", "generator").iter_rows()) if models is not None else {}
-        for number, (at, called) in enumerate(rows):
-            there, by_bytes = find(called)
-            if models is not None:
-                there = [one for one in there if made_by[one] == models[number]]
-            found = [one for one in there if one in usable]
-            self.ids.append(found)
-            self.several.append(len(found) > 1 and not by_bytes)
-            seen.add(at)
-            if not there and outside is not None and (said := outside[number]) is not None:
-                self._outside[at] = said
-            elif not there:
-                self._strays[at] = called
-            elif not found:
-                self._useless[at] = there[0]
-        self.n_rows = len(seen)
+        self.n_rows = rows["at"].n_unique()
+        rows = rows.with_row_index("row")
+        named = found_images(images, rows["called"].unique(maintain_order=True), column, bare=bare)
+        there = (
+            rows.drop("at").join(named, on="called", how="inner", maintain_order="left_right").drop("called")
+        )
+        if models is not None:
+            made_by = images.select("image_id", "generator")
+            there = there.join(made_by, on="image_id", how="left", maintain_order="left").filter(
+                pl.col("generator") == models.alias("model").gather(there["row"])
+            )
+        usable = images.filter(pl.col("status").is_in(LABELLED)).select("image_id")
+        found = there.join(usable, on="image_id", how="semi", maintain_order="left")
+        self.found = found.select("row", "image_id")
+        n, by_bytes = (pl.Series(np.zeros(rows.height, kind)) for kind in (np.int64, np.bool_))
+        counts = found.group_by("row").agg(n=pl.len(), by_bytes=pl.col("by_bytes").first())
+        n, by_bytes = (
+            n.scatter(counts["row"], counts["n"]),
+            by_bytes.scatter(counts["row"], counts["by_bytes"]),
+        )
+        self.several = (n > 1) & ~by_bytes
+        lost = rows.filter(n == 0).with_columns(
+            outside=pl.lit(None, pl.String) if outside is None else outside.filter(n == 0)
+        )
+        first = there.unique("row", keep="first").select("row", image_id="image_id")
+        lost = lost.join(first, on="row", how="left", maintain_order="left").unique("at", maintain_order=True)
+        useless = pl.col("image_id").is_not_null()
+        self._useless = lost.filter(useless)
+        self._outside = lost.filter(~useless, pl.col("outside").is_not_null())
+        self._strays = lost.filter(~useless, pl.col("outside").is_null())
+        self._any, self._any_alone = bool(found.height), bool(((n > 0) & ~self.several).any())
         self.notes: list[str] = []
         self.trouble: str | None = None
         self._explain()
 
     def _explain(self) -> None:
-        cause = self._cause() if self._strays else ""
-        reasons = self._reasons() if self._useless else ""
-        at, prompt = next(iter(self._outside.items()), (0, ""))
+        cause = self._cause() if self._strays.height else ""
+        reasons = self._reasons() if self._useless.height else ""
+        at, prompt = next(self._outside.select("at", "outside").iter_rows(), (0, ""))
         unasked, elsewhere = "that this audit does not ask for", f"; {self.place} {at} says {prompt}"
         self._note(self._useless, "is of a picture", "are of pictures", "that cannot be used", f": {reasons}")
         self._note(self._outside, "is of a prompt", "are of prompts", unasked, elsewhere)
         self._note(self._strays, "matches", "match", "no image", cause)
-        named = [ids for ids, several in zip(self.ids, self.several, strict=True) if ids and not several]
-        if self.n_rows and not named:
+        if self.n_rows and not self._any_alone:
             what = (
                 "names one picture alone"
-                if any(self.ids)
+                if self._any
                 else f"is of a picture that can be used: {reasons}"
-                if self._useless
+                if self._useless.height
                 else "matches a picture of the run"
             )
             self.trouble = f"{self.file}: none of its rows ({self.n_rows:,}) {what}{cause}"
 
-    def _note(self, lines: Mapping[int, str], does: str, do: str, what: str, why: str) -> None:
-        if not lines:
+    def _note(self, rows: pl.DataFrame, does: str, do: str, what: str, why: str) -> None:
+        if rows.is_empty():
             return
-        rows = f"row {does}" if len(lines) == 1 else f"rows {do}"
-        where = places(sorted(lines), self.place)
-        self.notes.append(f"{self.file}: {len(lines)} {rows} {what} {where}{why}")
+        which = f"row {does}" if rows.height == 1 else f"rows {do}"
+        where = places(rows["at"].sort(), self.place)
+        self.notes.append(f"{self.file}: {rows.height} {which} {what} {where}{why}")
 
     def _reasons(self) -> str:
         """``3 × file is missing``, most frequent first, of the pictures that cannot be used."""
         said = [name for name in ("reason", "status") if name in self.images.columns]
-        of = dict(self.images.select("image_id", pl.coalesce(said)).iter_rows())
-        counts = pl.Series([of[one] for one in self._useless.values()]).value_counts(sort=True, name="n")
+        of = self.images.select("image_id", why=pl.coalesce(said))
+        told = self._useless.join(of, on="image_id", how="left", maintain_order="left")["why"]
+        counts = told.value_counts(sort=True, name="n")
         return ", ".join(f"{n} × {reason}" for reason, n in counts.iter_rows())
 
     def _cause(self) -> str:
         """What most of the strays have in common, or what the pictures are called."""
-        few = len(self._strays) * 2 > self.n_rows
-        strays = dict(list(self._strays.items())[:SAMPLE])
+        few = self._strays.height * 2 > self.n_rows
+        strays = dict(self._strays.head(SAMPLE).select("at", "called").iter_rows())
         named = self._named_otherwise(list(strays.values()))
         if named is None:
             names = [source or one for source, one in self.images.select("source", "image_id").iter_rows()]
@@ -207,10 +234,10 @@ class PictureMatching:
             name: Lookup(self.images, way) for name, way in kinds.items() if way in self.images.columns
         }
         for name, finder in finders.items():
-            if name != self.column and _most(map(finder.find, strays)):
+            if name != self.column and _most(finder, strays):
                 return f"{self.column!r} holds what is called {name} here; call the column {name}"
         for other, values in self.others.items():
-            if other != self.column and any(_most(map(f.find, values)) for f in finders.values()):
+            if other != self.column and any(_most(f, values) for f in finders.values()):
                 return (
                     f"the column {other!r} names the pictures, not {self.column!r}; write "
                     f"{self.option}: {other}"
@@ -218,38 +245,43 @@ class PictureMatching:
         return None
 
 
-def outside_design(rows: Iterable[Mapping[str, str | None]], design: Design) -> list[str | None]:
-    """For every row what it says of its prompt, where no prompt of the audit is so; else None.
+def outside_design(rows: pl.DataFrame, design: Design) -> pl.Series:
+    """For every row what it says of its prompt, where no prompt of the audit is so; else null.
 
     A column in which no row says what some prompt does is about something else.
     """
-    listed = list(rows)
-    known = {column: set(map(_folded, levels)) for column, levels in design.items()}
-    telling = [c for c in design if any(_folded(row.get(c) or "") in known[c] for row in listed)]
-    return [
-        next(
-            (f"{c} {said!r}" for c in telling if (said := row.get(c)) and _folded(said) not in known[c]), None
-        )
-        for row in listed
-    ]
+    told = [pl.lit(None, pl.String)]
+    for column, levels in design.items():
+        if rows.schema.get(column) != pl.String:
+            continue
+        said = rows[column].unique().drop_nulls().to_list()
+        known = set(map(_folded, levels))
+        strange = [one for one in said if one and _folded(one) not in known]
+        if any(_folded(one) in known for one in said):
+            sayings = [f"{column} {one!r}" for one in strange]
+            told.append(pl.col(column).replace_strict(strange, sayings, default=None, return_dtype=pl.String))
+    return rows.with_columns(pl.coalesce(told).alias("outside"))["outside"]
 
 
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip().casefold()
 
 
-def _most(found: Iterable[Sequence[str]]) -> bool:
-    listed = [bool(one) for one in found]
-    return sum(listed) * 2 > len(listed)
+def _most(lookup: Lookup, keys: Sequence[str]) -> bool:
+    """Whether most of some keys name an image."""
+    named = pl.Series(list(keys), dtype=pl.String)
+    found = lookup.find(named.unique())["called"].unique()
+    return int(named.is_in(found.implode()).sum()) * 2 > named.len()
 
 
 def _stem(name: str) -> str:
     return Path(name.replace("\\", "/")).stem
 
 
-def _tails(path: str) -> list[str]:
-    parts = normal_path(path).split("/")
-    return ["/".join(parts[at:]) for at in range(len(parts))]
+def normal_paths(paths: pl.Series) -> pl.Series:
+    """Each as :func:`normal_path` has it."""
+    odd = paths.filter(paths.str.contains(_ODD_PATH)).unique()
+    return paths.replace(odd, pl.Series(map(normal_path, odd), dtype=pl.String)) if odd.len() else paths
 
 
 def normal_path(path: str) -> str:

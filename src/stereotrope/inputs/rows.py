@@ -4,10 +4,8 @@ import codecs
 import csv
 import io
 import json
-import math
 import re
 import threading
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +18,7 @@ from stereotrope.confusables import reads_like
 from stereotrope.errors import MetadataError, did_you_mean
 from stereotrope.inputs.files import MOST_DATA, read_data
 from stereotrope.inputs.options import shorten
+from stereotrope.inputs.row import Pairs, Rows, clean
 
 PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 """Columns that name the picture of a label, in the order they are looked for; they are no attributes."""
@@ -52,50 +51,14 @@ _PICTURE = re.compile(r"\.(png|jpe?g|webp|gif|bmp|tiff?|avif|heic)$", re.IGNOREC
 _SEP = re.compile(r"sep=([^\r\n])[\r\n]", re.IGNORECASE)
 """The line that Excel reads to learn the delimiter."""
 
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _SHOWN = 5
+_KEPT_AT_ONCE = 20_000
 _END = "end"
 """A row behind the last: where a quote is still open, it is no row of its own."""
 _LONGEST_FIELD = 64 * 1024 * 1024
 _FIELD_LIMIT = threading.Lock()
 _WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a file: the line it begins on (1 is the first) and its values by column."""
-
-    file: str
-    line: int
-    values: dict[str, Any]
-
-    def text(self, column: str) -> str | None:
-        """Return a value as text without outer blanks; None where it is empty.
-
-        Raises MetadataError: The value is a list or an object.
-        """
-        value = self.values.get(_clean(column))
-        if value is None:
-            return None
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, str | int):
-            return str(value).strip() or None
-        if isinstance(value, float) and math.isfinite(value):
-            return repr(int(value)) if value.is_integer() else repr(value)
-        found = "an object" if isinstance(value, _Pairs) else f"{type(value).__name__} {shorten(value)}"
-        raise self.error(
-            f"column {column!r} must hold text, a number, true, false or null, found {found}; write one "
-            "plain value"
-        )
-
-    def raw(self, column: str) -> str | None:
-        """Return a text exactly as it stands (prompts, file names); None where it is empty."""
-        value = self.values.get(_clean(column))
-        return value or None if isinstance(value, str) else self.text(column)
-
-    def error(self, message: str) -> MetadataError:
-        """Make the error that names this row."""
-        return MetadataError(f"{self.file}:{self.line}: {message}")
 
 
 @dataclass(frozen=True)
@@ -110,7 +73,7 @@ class RowFile:
 
     file: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Rows
     header: int = 1
     unnamed: tuple[int, ...] = ()
     data: bytes = field(default=b"", repr=False)
@@ -122,7 +85,7 @@ class RowFile:
 
     def require(self, column: str, purpose: str) -> str:
         """Return ``column`` as it is called here, or raise naming the nearest one there is."""
-        name = column if column in self.columns else _clean(column)
+        name = column if column in self.columns else clean(column)
         if name in self.columns:
             return name
         there = f"There are {', '.join(map(repr, self.columns)) or 'none'}"
@@ -198,10 +161,6 @@ def places(numbers: Iterable[int], place: str = "line") -> str:
     return f"({place} {', '.join(listed[:_SHOWN])}{' …' if len(listed) > _SHOWN else ''})"
 
 
-def _clean(name: str) -> str:
-    return unicodedata.normalize("NFC", name).strip()
-
-
 def _decoded(name: str, data: bytes) -> str:
     for start, what in _OTHER_FILES.items():
         if data.lower().startswith(start.lower()) if start[:1] == b"<" else data.startswith(start):
@@ -229,30 +188,68 @@ def _csv(name: str, text: str) -> RowFile:
     if told := _SEP.match(text):
         text = text[: told.start()] + text[told.end() - 1 :]
     delimiter = _delimiter(text)
-    (header, cells), *records = csv_records(name, text, delimiter) or [(1, [])]
-    columns = [_clean(cell) for cell in cells]
-    named = [column for column in columns if column]
-    if len(named) == 1 and (mark := next((m for m in ";\t|," if m in named[0]), None)):
-        raise MetadataError(
-            f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found {mark!r} in "
-            f"the only column {shorten(named[0])}; save it so, the header without quotes"
-        )
-    _refuse_twins(name, header, named)
-    rows, unnamed = [], set()
-    for line, record in records:
-        if len(record) > len(columns) and not any(cell.strip() for cell in record[len(columns) :]):
-            record = record[: len(columns)]  # a spreadsheet ends its rows so
-        if len(record) != len(columns):
-            alone = f", {shorten(named[0])}" if len(named) == 1 else ""
+    with long_fields():
+        records = _records(name, text, delimiter)
+        header, cells = next(records, (1, []))
+        columns = [clean(cell) for cell in cells]
+        named = [column for column in columns if column]
+        if len(named) == 1 and (mark := next((m for m in ";\t|," if m in named[0]), None)):
             raise MetadataError(
-                f"{name}:{line}: must have {len(columns)} fields as the header{alone}, found {len(record)}; "
-                f"add or remove {DELIMITERS[delimiter]}, and put values that hold {DELIMITERS[delimiter]} in "
-                "double quotes"
+                f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found {mark!r} "
+                f"in the only column {shorten(named[0])}; save it so, the header without quotes"
             )
-        values = {column: value for column, value in zip(columns, record, strict=True) if column}
-        rows.append(Row(name, line, values))
-        unnamed |= {at for at, cell in enumerate(record, start=1) if not columns[at - 1] and cell.strip()}
-    return RowFile(name, tuple(named), tuple(rows), header, tuple(sorted(unnamed)))
+        _refuse_twins(name, header, named)
+        kept = _Cells(len(columns))
+        for line, record in records:
+            if len(record) > len(columns) and not any(cell.strip() for cell in record[len(columns) :]):
+                record = record[: len(columns)]  # a spreadsheet ends its rows so
+            if len(record) != len(columns):
+                alone = f", {shorten(named[0])}" if len(named) == 1 else ""
+                raise MetadataError(
+                    f"{name}:{line}: must have {len(columns)} fields as the header{alone}, found "
+                    f"{len(record)}; add or remove {DELIMITERS[delimiter]}, and put values that hold "
+                    f"{DELIMITERS[delimiter]} in double quotes"
+                )
+            kept.add(line, record)
+    lines, values = kept.columns()
+    by_name = dict(zip(columns, values, strict=True))
+    unnamed = [
+        at
+        for at, (column, cells_of) in enumerate(zip(columns, values, strict=True), start=1)
+        if not column and (cells_of.str.strip_chars() != "").any()
+    ]
+    rows = Rows(name, lines, {column: by_name[column] for column in named})
+    return RowFile(name, tuple(named), rows, header, tuple(unnamed))
+
+
+class _Cells:
+    """Cells of records, kept by column; few of them as objects."""
+
+    def __init__(self, n: int) -> None:
+        self._done: list[pl.DataFrame] = []
+        self._lines: list[int] = []
+        self._open: list[list[str]] = [[] for _ in range(n)]
+
+    def add(self, line: int, record: Sequence[str]) -> None:
+        """Take the cells of one record."""
+        self._lines.append(line)
+        for cells, cell in zip(self._open, record, strict=True):
+            cells.append(cell)
+        if len(self._lines) == _KEPT_AT_ONCE:
+            self._close()
+
+    def columns(self) -> tuple[pl.Series, list[pl.Series]]:
+        """The lines of all records, and their columns."""
+        self._close()
+        lines, *cells = pl.concat(self._done, rechunk=True)
+        return lines, cells
+
+    def _close(self) -> None:
+        made = {str(at): pl.Series(cells, dtype=pl.String) for at, cells in enumerate(self._open)}
+        self._done.append(pl.DataFrame({"line": pl.Series(self._lines, dtype=pl.Int64), **made}))
+        self._lines.clear()
+        for cells in self._open:
+            cells.clear()
 
 
 def _delimiter(text: str) -> str:
@@ -283,63 +280,78 @@ def long_fields() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def csv_records(name: str, text: str, delimiter: str, *, strict: bool = True) -> list[tuple[int, list[str]]]:
+def csv_records(name: str, text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     """Return the records of a CSV text that are not blank, each with the line it begins on.
 
+    Signs beside a quoted value are passed over; a quote that is never closed is refused.
+
     name: What messages call the file.
-    strict: Whether signs beside a quoted value are refused; a quote that is never closed always is.
     Raises MetadataError: It is no CSV.
     """
-    found, line, error = _parsed(text, delimiter, strict=True)
-    is_open = "unexpected end" in str(error)
-    if error is not None and not strict and not is_open:
-        found, line, error = _parsed(f"{text}\n{_END}", delimiter, strict=False)
-        if error is None:
-            line, last = found.pop()
-            is_open = last != [_END]
-    if error is not None or is_open:
-        what = f'is not well-formed CSV ({error}); close every quote, and write one inside a value as ""'
-        if is_open:
-            what = "a quote is opened in this row and never closed; close it, or double it inside a value"
-        raise MetadataError(f"{name}:{line}: {what}") from error
+    with long_fields():
+        try:
+            return list(_records(name, text, delimiter))
+        except MetadataError as strict:
+            if isinstance(strict.__cause__, csv.Error) and _is_open(strict.__cause__):
+                raise
+        found = list(_records(name, f"{text}\n{_END}", delimiter, strict=False))
+    line, last = found.pop()
+    if last != [_END]:
+        raise _malformed(name, line, None)
     return found
 
 
-def _parsed(
-    text: str, delimiter: str, *, strict: bool
-) -> tuple[list[tuple[int, list[str]]], int, csv.Error | None]:
-    """Records that are not blank; the line on which reading ended, and why where that is before the end."""
-    found, line = [], 1
-    with long_fields():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict)
-        try:
-            for record in reader:
-                if any(cell.strip() for cell in record):
-                    found.append((line, record))
-                line = reader.line_num + 1
-        except csv.Error as error:
-            return found, line, error
-    return found, line, None
+def _records(name: str, text: str, delimiter: str, *, strict: bool = True) -> Iterator[tuple[int, list[str]]]:
+    """Yield records that are not blank; inside :func:`long_fields`."""
+    line, reader = 1, csv.reader(_lines(text), delimiter=delimiter, strict=strict)
+    try:
+        for record in reader:
+            if any(cell.strip() for cell in record):
+                yield line, record
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise _malformed(name, line, error) from error
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text with their ends, as a file gives them that translates none."""
+    return (found.group() for found in _LINE.finditer(text))
+
+
+def _is_open(error: csv.Error) -> bool:
+    return "unexpected end" in str(error)
+
+
+def _malformed(name: str, line: int, error: csv.Error | None) -> MetadataError:
+    what = f'is not well-formed CSV ({error}); close every quote, and write one inside a value as ""'
+    if error is None or _is_open(error):
+        what = "a quote is opened in this row and never closed; close it, or double it inside a value"
+    return MetadataError(f"{name}:{line}: {what}")
 
 
 def _jsonl(name: str, text: str) -> RowFile:
-    rows = []
+    rows = Rows.of(name, _objects(name, text))
+    unnamed = tuple(at for at, column in enumerate(rows.cells, start=1) if not column)
+    return RowFile(name, tuple(filter(None, rows.cells)), rows, unnamed=unnamed)
+
+
+def _objects(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
         try:
-            value = json.loads(content, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
+            value = json.loads(content, object_pairs_hook=Pairs, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise MetadataError(
                 f"{name}:{line}: must be one JSON object a line ({error}); mend the line or write "
                 "the file anew"
             ) from error
-        if not isinstance(value, _Pairs):
+        if not isinstance(value, Pairs):
             raise MetadataError(
                 f"{name}:{line}: must be one JSON object a line, found {shorten(value)}; "
                 'write {"column": "value", …} on each line'
             )
-        values = [(_clean(key), cell) for key, cell in value]
+        values = [(clean(key), cell) for key, cell in value]
         _refuse_twins(name, line, [key for key, _ in values])
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -348,10 +360,7 @@ def _jsonl(name: str, text: str) -> RowFile:
                 f"{name}:{line}: must be Unicode text, found half a surrogate pair; write the "
                 "character itself"
             ) from error
-        rows.append(Row(name, line, dict(values)))
-    columns = list(dict.fromkeys(key for row in rows for key in row.values))
-    unnamed = tuple(at for at, column in enumerate(columns, start=1) if not column)
-    return RowFile(name, tuple(filter(None, columns)), tuple(rows), unnamed=unnamed)
+        yield line, dict(values)
 
 
 def _parquet(name: str, data: bytes) -> RowFile:
@@ -360,17 +369,13 @@ def _parquet(name: str, data: bytes) -> RowFile:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         found = " ".join(str(error).split())
         raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
-    frame = frame.rename({column: _clean(column) for column in frame.columns})
-    rows = [Row(name, at, values) for at, values in enumerate(frame.iter_rows(named=True), start=1)]
-    return RowFile(name, tuple(frame.columns), tuple(rows), header=0)
+    frame = frame.rename({column: clean(column) for column in frame.columns})
+    lines = pl.int_range(1, frame.height + 1, eager=True)
+    return RowFile(name, tuple(frame.columns), Rows(name, lines, frame.to_dict()), header=0)
 
 
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as its pairs, so that a key given twice is seen."""
 
 
 def _refuse_twins(name: str, line: int, columns: Sequence[str]) -> None:

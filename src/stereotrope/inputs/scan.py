@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import MetadataError
+from stereotrope.inputs.row import Rows
 from stereotrope.inputs.rows import DELIMITERS, PARQUET, RowFile, long_fields
 
 ROW = "\0row"
@@ -136,7 +137,7 @@ def scan_rows(path: Path, *, name: str | None = None) -> ScannedFile:
         raise MetadataError(f"{called}: {what}; rename or remove one")
     if not n_rows:
         raise MetadataError(f"{called}: must have at least one row, found none; add the rows")
-    head = RowFile(called, tuple(columns), (), header=0)
+    head = RowFile(called, tuple(columns), Rows.of(called, ()), header=0)
     return ScannedFile(path, head, rows.rename(dict(zip(given, columns, strict=True))), digest, n_rows, kept)
 
 

@@ -135,11 +135,12 @@ class GivenEmbeddings(FileAnnotator):
     ) -> pl.DataFrame:
         """Return the vectors of the images and prompts of a run, in the order of the tables."""
         self.notes = list(self._oddities)
-        named = [(place, called) for place, called, _ in self._pictures]
+        pairs = [(place, called) for place, called, _ in self._pictures]
+        named = pl.DataFrame(pairs, {"at": pl.Int64, "called": pl.String}, orient="row")
         column = HASH if self._image.strip().casefold() == HASH else self._image
         seen = self.first_rows(images, named, "vector", column=column)
         texts = self._of_prompts(prompts)
-        rows = [("image", one, self._pictures[at][2]) for one, at in seen.items()]
+        rows = [("image", one, self._pictures[at][2]) for one, at in seen.iter_rows()]
         rows += [("text", one, texts[one]) for one in prompts["prompt_id"] if one in texts]
         first = {called: vector for _, called, vector in reversed(self._texts)}
         rows += [("sentence", one, first[one.strip()]) for one in self.sentences]

@@ -19,7 +19,8 @@ from stereotrope.inputs.captions.headings import (
 )
 from stereotrope.inputs.files import read_data
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import Row, RowFile, csv_records, long_fields
+from stereotrope.inputs.row import Row, Rows
+from stereotrope.inputs.rows import RowFile, csv_records, long_fields
 
 _BY_WIDTH = {
     2: ("image", "caption"),
@@ -130,7 +131,7 @@ def _cells(text: str, name: str, given: Mapping[str, str]) -> CaptionTable:
     first, delimiter = max(tried, key=lambda one: known(one[0]))
     if not known(first)[0]:
         first, delimiter = next((one for one in tried if _is_row(one[0])), (first, delimiter))
-    records = csv_records(name, text, delimiter, strict=False)
+    records = csv_records(name, text, delimiter)
     if not records:
         raise MetadataError(f"{name}: holds no row; expected captions")
     usual = named_roles(first) or wanted & {plain_heading(cell) for cell in first}
@@ -152,15 +153,15 @@ def _cells(text: str, name: str, given: Mapping[str, str]) -> CaptionTable:
     )
 
 
-def _rows(records: Sequence[tuple[int, list[str]]], columns: Sequence[str], name: str) -> tuple[Row, ...]:
+def _rows(records: Sequence[tuple[int, list[str]]], columns: Sequence[str], name: str) -> Rows:
     rows = []
     for line, cells in records:
         more = any(cell.strip() for cell in cells[len(columns) :])
         if more or len(cells) < len(columns):
             hint = "quote cells with commas" if more else "is a quote left open?"
             raise MetadataError(f"{name}:{line}: {len(columns)} columns expected, found {len(cells)}; {hint}")
-        rows.append(Row(name, line, {c: v for c, v in zip(columns, cells, strict=False) if c}))
-    return tuple(rows)
+        rows.append((line, {c: v for c, v in zip(columns, cells, strict=False) if c}))
+    return Rows.of(name, rows)
 
 
 def _is_row(cells: Sequence[str]) -> bool:
@@ -194,9 +195,9 @@ def _objects(text: str, name: str) -> CaptionTable:
         if not isinstance(record, dict):
             raise NoCaptions(f"{name}:{line}: expected an object with a caption, found {shorten(record)}")
         values = {clean_heading(str(key)): _whole(value) for key, value in reversed(record.items())}
-        rows.append(Row(name, line, dict(reversed(values.items()))))
-    columns = dict.fromkeys(key for row in rows for key in row.values if key)
-    return CaptionTable(name, tuple(columns), tuple(rows), records[0][0])
+        rows.append((line, dict(reversed(values.items()))))
+    made = Rows.of(name, rows)
+    return CaptionTable(name, tuple(filter(None, made.cells)), made, records[0][0])
 
 
 def _json(text: str, name: str, line: int) -> Any:

@@ -9,7 +9,8 @@ import polars as pl
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import Row, read_rows
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import read_rows
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import as_text, to_polars

@@ -11,7 +11,8 @@ import polars as pl
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import Row, read_rows
+from stereotrope.inputs.row import Row
+from stereotrope.inputs.rows import read_rows
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.setting import MeasureSetting

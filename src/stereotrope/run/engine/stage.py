@@ -71,6 +71,12 @@ class Items:
     def __len__(self) -> int:
         return self.keys.n_unique()
 
+    def parts(self) -> Iterator[list[Pair]]:
+        """Yield all with their keys, those of equal keys too, some at a time."""
+        for at in range(0, self.keys.len(), _MADE_AT_ONCE):
+            places = pl.int_range(at, min(at + _MADE_AT_ONCE, self.keys.len()), eager=True)
+            yield list(self.pairs(places))
+
     def pairs(self, places: pl.Series) -> Iterator[Pair]:
         """Yield key and item of these places; some are made at a time."""
         for at in range(0, places.len(), _MADE_AT_ONCE):
