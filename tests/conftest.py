@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WRITING: Any = import_module("stereotrope.report.write")
 WRITE_FIGURES = WRITING.write_figures
 LONG = {
+    "test_cluster.py",
     "test_known_error.py",
     "test_known_judges.py",
     "test_planted.py",

@@ -25,7 +25,7 @@ resamples: 100
 """
 # pydantic is not among them: typer itself imports it where it is installed.
 HEAVY = (
-    "numpy", "polars", "pyarrow", "PIL", "altair", "scipy", "ruamel", "rapidocr", "onnxruntime",
+    "numpy", "polars", "pyarrow", "PIL", "altair", "scipy", "ruamel", "rapidocr", "onnxruntime", "ray",
     "torch", "transformers", "narwhals", "jinja2", "vl_convert",
 )  # fmt: skip
 

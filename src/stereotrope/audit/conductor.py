@@ -164,6 +164,7 @@ class Audit:
         with packages_told(Path(folder)):
             plan = self.plan(folder=folder, max_cost=max_cost)
         watcher, stop = watcher or Silent(), stop or threading.Event()
+        using = engine_of(engine)
         with RunFolder(Path(folder)) as into:
             refuse_paying_again(plan, into.path)
             into.verify_pictures(GENERATE)
@@ -178,7 +179,7 @@ class Audit:
                 plan.account.attach(into.ledger)
                 plan.account.stop, plan.account.say = stop, watcher.say
                 needs = needs_of([*plan.generators, *plan.annotators])
-                with engine_of(engine).crew(into, needs) as into.crew:
+                with using.crew(into, needs) as into.crew:
                     for note in into.crew.notes:
                         watcher.say(note)
                     images, missing = _draw_and_look(plan, into, watcher, stop)

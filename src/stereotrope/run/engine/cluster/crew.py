@@ -62,6 +62,7 @@ class RayCluster:
         self._guard = threading.RLock()
         self._hands: dict[str, Any] = {}
         self._successors: dict[str, str] = {}
+        self._regulars: list[str] = []
         self._deaths, self._landed = 0, 0
         self._closing = False
 
@@ -79,8 +80,6 @@ class RayCluster:
         self._open_desk()
         self._serving = threading.Thread(target=self._serve, name="stereotrope-head", daemon=True)
         self._serving.start()
-        n = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        self._regulars = [self._hire(num_cpus=1) for _ in range(n)]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,7 +116,8 @@ class RayCluster:
             told = False
             while free or at_work:
                 for name, n in free:
-                    at_work[self._hands[name].actor.work.remote(number, packed, n)] = name, n
+                    now, actor = self._now(name)
+                    at_work[actor.work.remote(number, packed, n)] = now, n
                 free = []
                 ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
                 for ref in ended:
@@ -127,7 +127,7 @@ class RayCluster:
                 if job.stop.is_set() and not told:
                     told = True
                     for name, _ in at_work.values():
-                        self._hands[name].actor.stop.remote()
+                        self._now(name)[1].stop.remote()
                 if job.is_spent and not any(self._head.has(number, name) for name, _ in at_work.values()):
                     break
                 if not free and not at_work and not job.is_spent:
@@ -135,18 +135,28 @@ class RayCluster:
             for name in apart:
                 self._let_go(name)
 
+    def _regulars_for(self, job: OpenJob, computes: bool) -> list[str]:
+        """Hands of one processor: as many as there are where a job computes, else one a node."""
+        nodes = [int(one["Resources"].get("CPU", 0)) for one in self._ray.nodes() if one["Alive"]]
+        most = min(sum(nodes), job.n_batches) if computes else min(sum(n > 0 for n in nodes), job.n_lanes)
+        with self._guard:
+            while len(self._regulars) < max(1, most):
+                self._regulars.append(self._hire(num_cpus=1))
+            return self._regulars[: max(1, most)]
+
     def _with_devices(self, job: OpenJob) -> list[str]:
         """Hands of their own for a job that computes on GPUs, one a GPU; none for others."""
         n = int(self._ray.cluster_resources().get("GPU", 0))
         device = job.job.stage.device
         wanted = device.startswith("cuda") or (device == "auto" and n > 0)
-        return [self._hire(num_gpus=1) for _ in range(min(n, job.n_batches))] if wanted else []
+        apart = min(n, job.n_batches) if wanted else 0
+        return [self._hire(num_cpus=0, num_gpus=1) for _ in range(apart)]
 
     def _shared_out(self, number: int, job: OpenJob, apart: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Hands for a job, each with how many lanes it has of it."""
-        names = [self._last_of(name) for name in apart or self._regulars]
-        of_a_hand = job.job.stage.kind == "threads"
-        lanes = min(len(names), job.n_batches) if of_a_hand else job.n_lanes
+        """Hands for a job, each with how many lanes it has of it: one where it computes."""
+        computes = job.job.stage.kind == "threads"
+        names = [self._now(name)[0] for name in apart or self._regulars_for(job, computes)]
+        lanes = min(len(names), job.n_batches) if computes else job.n_lanes
         for at in range(min(len(names), lanes)):
             yield names[(number + at) % len(names)], (lanes - at - 1) // len(names) + 1
 
@@ -158,15 +168,18 @@ class RayCluster:
             return self._replaced(name, str(error))
         return None
 
-    def _last_of(self, name: str) -> str:
-        """The hand that has the place of this one now."""
-        while name in self._successors:
-            name = self._successors[name]
-        return name
+    def _now(self, name: str) -> tuple[str, Any]:
+        """The hand that has the place of this one now, and its actor."""
+        with self._guard:
+            while name in self._successors:
+                name = self._successors[name]
+            return name, self._hands[name].actor
 
     def _let_go(self, name: str) -> None:
         with self._guard:
-            self._ray.kill(self._hands.pop(self._last_of(name)).actor)
+            now, actor = self._now(name)
+            del self._hands[now]
+            self._ray.kill(actor)
 
     def _replaced(self, name: str, why: str) -> str:
         with self._guard:
@@ -208,26 +221,24 @@ class RayCluster:
         self._head.loop.run_until_complete(self._answer_all())
 
     async def _answer_all(self) -> None:
-        ready: list[tuple[int, HeadAnswer]] = []
-        tasks: set[asyncio.Task[None]] = set()
-
-        async def one(number: int, what: str, hand: str, details: tuple[Any, ...]) -> None:
-            ready.append((number, await self._head.answer(what, hand, details)))
-            await asyncio.sleep(0)  # those that are ready too go along
-            if ready:
-                self._desk.answer.remote([ready.pop() for _ in range(len(ready))])
-
         while not self._closing:
+            answers: list[tuple[int, HeadAnswer]] = []
+            desk = self._desk  # of another desk the same numbers are other questions
             try:
-                taken = await self._desk.take.remote()
+                while True:
+                    for question in await desk.take.remote():
+                        self._head.begin(self._answer(desk, answers, *question))
             except self._ray.exceptions.RayError:
                 if not self._closing:
                     self._reopen_desk()
-                continue
-            for question in taken:
-                task = self._head.loop.create_task(one(*question))
-                tasks.add(task)
-                task.add_done_callback(tasks.discard)
+
+    async def _answer(
+        self, desk: Any, answers: list[tuple[int, HeadAnswer]], number: int, *question: Any
+    ) -> None:
+        answers.append((number, await self._head.answer(*question)))
+        await asyncio.sleep(0)  # those that are ready too go along
+        if answers:
+            desk.answer.remote([answers.pop() for _ in range(len(answers))])
 
     def _reopen_desk(self) -> None:
         with self._guard:

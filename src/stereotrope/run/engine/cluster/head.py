@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -34,6 +34,7 @@ class Head:
         self.landed = 0
         self.loop = asyncio.new_event_loop()
         self._accounts: list[Account] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._guard = threading.Lock()
         self._in_hand: dict[tuple[int, str], tuple[str, Sequence[Pair]]] = {}
         self._turns: dict[str, _OpenTurn] = {}
@@ -68,6 +69,12 @@ class Head:
             if account not in self._accounts:
                 self._accounts.append(account)
             return self._accounts.index(account)
+
+    def begin(self, answering: Coroutine[Any, Any, None]) -> None:
+        """Answer beside other answers."""
+        task = self.loop.create_task(answering)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def answer(self, what: str, hand: str, details: tuple[Any, ...]) -> HeadAnswer:
         """Answer a question; an exception is an answer too."""

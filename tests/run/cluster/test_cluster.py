@@ -1,0 +1,275 @@
+"""A run on a cluster of three nodes: the bytes of a local one, whatever is killed, and what is told.
+
+Kills are of the small run of the other kill tests: each call that would cost money adds a line to its log.
+All tests are of one module, so that one cluster serves them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.run import small_run
+from tests.run.cluster.conftest import KEY, NODES, ROOT, node
+from tests.run.kill import kill_and_continue, random_points, tables
+
+from stereotrope.audit import Audit
+from stereotrope.errors import UsageError
+from stereotrope.plugins import version_of
+from stereotrope.run import Engine, Needs, PictureStore, RunFolder
+from stereotrope.run.engine.cluster import RayCluster
+from stereotrope.run.engine.cluster.nodes import require_nodes
+from stereotrope.testing import Loopback
+
+CALIBRATED = """
+suite: objects
+objects: [cup]
+dimensions: {gender: [women, men]}
+images_per_prompt: 4
+generators: [calibrated]
+annotators: [blank, colour]
+"""
+REMOTE = """
+suite: objects
+objects: [cup]
+dimensions: {{gender: [women, men]}}
+images_per_prompt: 4
+generators:
+- {{images: openai:painter, base_url: {url}, key: CLUSTER_KEY, seed: true, price: {{image: 0.01}}}}
+annotators:
+- {{questions: openai:judge, base_url: {url}, key: CLUSTER_KEY, discover: true, price: {{call: 0.001}}}}
+"""
+
+
+IN_FLIGHT = small_run.REQUESTS
+"""Of each stage at most: lanes that await, and one drawing a processor."""
+PICTURES = small_run.PICTURES
+CALLS = 2 * PICTURES
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("here") / "run"
+    small_run.main(folder, Path(f"{folder}.log"))
+    return tables(folder)
+
+
+def lines(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def struck_run(folder: Path, at: Sequence[int], strike: Callable[[], None]) -> int:
+    """Carry the small run out on the cluster, and strike each time its log has so many lines; say how often.
+
+    The run has a thread of its own, as nodes can be added in the main one only.
+    """
+    log, hits = Path(f"{folder}.log"), 0
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(small_run.main, folder, log, by="ray")
+        for line in at:
+            while len(lines(log)) <= line and not run.done():
+                time.sleep(0.002)
+            if not run.done():
+                strike()
+                hits += 1
+        run.result()
+    return hits
+
+
+def actors(cluster: Any, name: str) -> list[int]:
+    """Processes of the cluster's actors of a class."""
+    raylets = {one.all_processes["raylet"][0].process.pid for one in cluster.list_all_nodes()}
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            title = (entry / "cmdline").read_text()
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent in raylets and title.startswith(f"ray::{name}"):
+                found.append(int(entry.name))
+    return found
+
+
+def assert_small_run(folder: Path, undisturbed: dict[str, str], kills: int) -> None:
+    assert tables(folder) == undisturbed
+    calls = lines(Path(f"{folder}.log"))
+    assert len(set(calls)) == CALLS
+    assert len(calls) - CALLS <= kills * IN_FLIGHT
+
+
+def check_actors(
+    cluster: Any, folder: Path, undisturbed: dict[str, str], at: list[int], names: Sequence[str]
+) -> None:
+    rng, left = random.Random(5), list(names)
+
+    def kill_one() -> None:
+        while not (found := actors(cluster, left[0])):
+            time.sleep(0.01)
+        left.pop(0)
+        os.kill(rng.choice(found), signal.SIGKILL)
+
+    hits = struck_run(folder, at, kill_one)
+    assert hits
+    assert_small_run(folder, undisturbed, hits)
+
+
+def test_a_worker_and_the_desk_that_are_killed_cost_what_was_in_flight_and_pictures_travel(
+    cluster: Any, tmp_path: Path, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers do not see the run folder."""
+    kept: list[str] = []
+    put, enter = PictureStore.put, RayCluster.__enter__
+
+    def counted(store: PictureStore, data: bytes) -> Any:
+        kept.append("here")
+        return put(store, data)
+
+    def entered(crew: RayCluster) -> RayCluster:
+        enter(crew)
+        crew._token = ("a file that is not there", "")
+        return crew
+
+    monkeypatch.setattr(PictureStore, "put", counted)
+    monkeypatch.setattr(RayCluster, "__enter__", entered)
+    at = [CALLS // 4, 3 * CALLS // 5]
+    check_actors(cluster, tmp_path / "run", undisturbed, at, ["Hand", "Desk"])
+    assert len(kept) >= PICTURES
+
+
+def check_nodes(cluster: Any, folder: Path, undisturbed: dict[str, str], at: list[int]) -> None:
+    rng = random.Random(6)
+
+    def lose_one() -> None:
+        lost = rng.choice([one for one in cluster.list_all_nodes() if one is not cluster.head_node])
+        cluster.remove_node(lost, allow_graceful=False)
+        node(cluster)
+
+    hits = struck_run(folder, at, lose_one)
+    assert hits
+    assert_small_run(folder, undisturbed, hits)
+
+
+def test_a_node_that_is_lost_costs_what_it_had_in_flight(
+    cluster: Any, tmp_path: Path, undisturbed: dict[str, str]
+) -> None:
+    check_nodes(cluster, tmp_path / "run", undisturbed, [CALLS // 2])
+
+
+def check_drivers(cluster: Any, folder: Path, undisturbed: dict[str, str], points: Any) -> None:
+    log = Path(f"{folder}.log")
+    report = kill_and_continue(
+        [sys.executable, "-m", "tests.run.small_run", str(folder), str(log)],
+        log=log,
+        points=points,
+        environment={"SMALL_RUN_ENGINE": "ray", "RAY_ADDRESS": cluster.address},
+        folder=ROOT,
+    )
+    assert report.killed
+    assert_small_run(folder, undisturbed, report.killed)
+
+
+def test_a_driver_that_is_killed_goes_on_where_it_was(
+    cluster: Any, tmp_path: Path, undisturbed: dict[str, str]
+) -> None:
+    check_drivers(cluster, tmp_path / "run", undisturbed, [(CALLS // 3, 0.0)])
+
+
+def test_an_audit_without_a_network_ends_in_the_same_bytes(cluster: Any, tmp_path: Path) -> None:
+    audit = Audit.from_text(CALIBRATED)
+    audit.run(tmp_path / "here")
+    audit.run(tmp_path / "there", engine="ray")
+    assert tables(tmp_path / "there") == tables(tmp_path / "here")
+    assert not list((tmp_path / "there").glob(".tmp-*"))
+
+
+def test_models_behind_a_server_say_the_same_and_are_asked_as_often(cluster: Any, tmp_path: Path) -> None:
+    asked = []
+    for name in ("here", "there"):
+        with Loopback(key=KEY) as server:
+            audit = Audit.from_text(REMOTE.format(url=server.url))
+            audit.run(tmp_path / name, engine="ray" if name == "there" else "local")
+            asked.append(Counter((one.kind, one.model, one.status) for one in server.received))
+    assert asked[0] == asked[1]
+    here, there = (dict(tables(tmp_path / name)) for name in ("here", "there"))
+    assert here.pop("images.parquet") != there.pop("images.parquet")  # how long each call took is in it
+    images = [
+        pl.read_parquet(tmp_path / name / "images.parquet").drop("latency") for name in ("here", "there")
+    ]
+    assert images[0].equals(images[1])
+    for timed in ("run.json", "seal.json", "audit.yaml"):
+        here.pop(timed), there.pop(timed)
+    assert here == there
+    assert not any(KEY.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_vectors_of_an_encoder_are_the_same(cluster: Any, tmp_path: Path, tiny_clip: Path) -> None:
+    audit = Audit.from_text(
+        CALIBRATED.replace("[blank, colour]", f"[{{encoder: 'clip:{tiny_clip}', batch: 3}}]")
+    )
+    audit.run(tmp_path / "here")
+    audit.run(tmp_path / "there", engine="ray")
+    assert tables(tmp_path / "there") == tables(tmp_path / "here")
+
+
+def test_what_a_node_lacks_is_told_before_anything_is_asked(cluster: Any, tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run") as folder:
+        needs = Needs(
+            {"pillow": "0.1", "no-such-package": "7"},
+            ("A_VARIABLE_NOBODY_SETS",),
+            (Path("/no/such/model"),),
+            ("cuda", "cuda:1", "auto", "cpu"),
+        )
+        with pytest.raises(UsageError) as told, Engine("ray").crew(folder, needs):
+            raise AssertionError
+        assert not list(folder.path.glob(".tmp-*"))
+    said = str(told.value)
+    assert "what this audit needs is missing, and nothing was asked: node " in said
+    assert f"has pillow {version_of('pillow')}, and here is 0.1" in said
+    assert "the package no-such-package 7 is not installed" in said
+    assert "the environment variable A_VARIABLE_NOBODY_SETS is not set" in said
+    assert "/no/such/model is not there" in said
+    assert said.count("node ") >= NODES
+
+
+def test_a_node_that_does_not_see_the_run_folder_is_named(cluster: Any, tmp_path: Path) -> None:
+    import ray
+
+    notes = require_nodes(ray, str(tmp_path), ("absent", ""), Needs())
+    assert [note.count(" (") for note in notes] == [NODES]
+    assert "the run folder is not there: their pictures travel through this computer" in notes[0]
+    for device, why in (("cuda", "the cluster has no GPU"), ("cuda:1", "write `device: cuda`")):
+        with pytest.raises(UsageError, match=why):
+            require_nodes(ray, str(tmp_path), ("absent", ""), Needs(devices=(device,)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["actors", "desk", "nodes", "driver"])
+def test_20_random_moments_each(
+    cluster: Any, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_run, "PICTURES", 1_000)
+    monkeypatch.setenv("SMALL_RUN_PICTURES", "1000")
+    monkeypatch.setattr(sys.modules[__name__], "CALLS", 2_000)
+    here, there = tmp_path / "here", tmp_path / "there"
+    small_run.main(here, Path(f"{here}.log"))
+    points = random_points(20, 1_800, seed=7)
+    at, expected = [line for line, _ in points], tables(here)
+    match what:
+        case "actors":
+            check_actors(cluster, there, expected, at, ["Hand"] * 20)
+        case "desk":
+            check_actors(cluster, there, expected, at, ["Desk"] * 20)
+        case "nodes":
+            check_nodes(cluster, there, expected, at)
+        case "driver":
+            check_drivers(cluster, there, expected, points)

@@ -1,0 +1,92 @@
+"""Choosing an engine by its name, and what is said where the one that is asked for cannot work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stereotrope.audit import Audit
+from stereotrope.audit.needs import needs_of
+from stereotrope.errors import UsageError
+from stereotrope.generate import create
+from stereotrope.run import Engine, Needs, RunFolder, engine_of
+from stereotrope.run.engine.cluster import crew as crews
+from stereotrope.version import __version__
+
+
+def test_an_engine_is_known_by_its_name() -> None:
+    assert engine_of("ray") == Engine("ray")
+    assert engine_of(Engine("ray", "auto")).ray_address == "auto"
+    with pytest.raises(UsageError, match="there is no engine 'rai'; did you mean 'ray'"):
+        engine_of("rai")
+    with pytest.raises(UsageError, match="there is no engine 'cloud'; there are local and ray"):
+        engine_of("cloud")
+
+
+def test_an_address_without_the_engine_is_refused() -> None:
+    with pytest.raises(UsageError, match="--ray-address is of the engine ray; add --engine ray"):
+        Engine("local", "auto")
+
+
+def test_a_wrong_engine_touches_nothing(tmp_path: Path) -> None:
+    audit = Audit.from_text("suite: objects\nobjects: [cup]\ngenerators: [calibrated]\n")
+    with pytest.raises(UsageError, match="no engine"):
+        audit.run(tmp_path / "run", engine="rai")
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        RunFolder(tmp_path / "run") as folder,
+        pytest.raises(UsageError, match=r"the package ray is not installed here; .*'stereotrope\[ray\]'"),
+    ):
+        Engine("ray").crew(folder, Needs())
+
+
+def test_where_no_cluster_answers_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nobody:
+        @staticmethod
+        def init(*_: Any, **__: Any) -> None:
+            raise ConnectionError("nobody there")
+
+    with pytest.raises(
+        UsageError, match=r"no cluster can be reached at 'head:1' \(nobody there\).*ray status"
+    ):
+        crews.connect(Nobody, "head:1")  # type: ignore[arg-type]
+    monkeypatch.setenv("RAY_ADDRESS", "other:2")
+    with pytest.raises(UsageError, match="'other:2'"):
+        crews.connect(Nobody, None)  # type: ignore[arg-type]
+
+
+def test_nothing_but_the_engine_loads_ray_and_it_reports_to_nobody() -> None:
+    lines = [
+        "import os, sys, stereotrope.cli, stereotrope.audit, stereotrope.run.engine.cluster",
+        "assert 'ray' not in sys.modules",
+        "from stereotrope.run.engine.cluster.crew import ray_module",
+        "os.environ['RAY_USAGE_STATS_ENABLED'] = '1'",
+        "ray_module()",
+        "from ray._common.usage import usage_lib",
+        "assert not usage_lib.usage_stats_enabled()",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_instruments_need_is_said_of_all_their_parts(tmp_path: Path) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    there = create({"folder": str(pictures)})
+    asked = create({"images": "openai:gpt-image-1", "key": "SOME_KEY"})
+    needs = needs_of([there, asked, create("calibrated")])
+    assert needs.variables == ("SOME_KEY",)
+    assert needs.on_disk == (pictures.resolve(),)
+    assert needs.devices == ("cpu",)
+    assert needs.packages["stereotrope"] == __version__
+    assert {"pillow", "numpy"} <= needs.packages.keys()
