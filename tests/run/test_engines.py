@@ -15,6 +15,7 @@ from stereotrope.errors import UsageError
 from stereotrope.generate import create
 from stereotrope.run import Engine, Needs, RunFolder, engine_of
 from stereotrope.run.engine.cluster import crew as crews
+from stereotrope.run.engine.cluster.nodes import require_nodes
 from stereotrope.version import __version__
 
 
@@ -90,3 +91,12 @@ def test_what_instruments_need_is_said_of_all_their_parts(tmp_path: Path) -> Non
     assert needs.devices == ("cpu",)
     assert needs.packages["stereotrope"] == __version__
     assert {"pillow", "numpy"} <= needs.packages.keys()
+
+
+def test_a_cluster_without_a_processor_is_refused() -> None:
+    class Empty:
+        nodes = staticmethod(lambda: [{"Alive": True, "Resources": {"memory": 1.0}}, {"Alive": False}])
+        cluster_resources = staticmethod(dict)
+
+    with pytest.raises(UsageError, match="the cluster has no node with a processor; the cluster has no GPU"):
+        require_nodes(Empty, "run", ("", ""), Needs(devices=("cuda",)))

@@ -23,11 +23,11 @@ QUICK = {
 """So that a node that is gone is noticed within seconds."""
 
 
-def node(cluster: Any) -> None:
+def node(cluster: Any, **more: Any) -> None:
     """Add a node of one processor; on a busy computer one that did not come up within 30 s again."""
     for tries_left in (2, 1, 0):
         try:
-            cluster.add_node(num_cpus=1, object_store_memory=STORE, include_dashboard=False)
+            cluster.add_node(num_cpus=1, object_store_memory=STORE, include_dashboard=False, **more)
         except Exception:
             if not tries_left:
                 raise
@@ -50,8 +50,8 @@ def cluster() -> Iterator[Any]:
 
     head = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False, "_system_config": QUICK}
     made = Cluster(initialize_head=True, head_node_args=head)
-    for _ in range(NODES - 1):
-        node(made)
+    for gpus in range(NODES - 1):
+        node(made, num_gpus=2 * gpus)  # the last has two, as Ray is told: nothing looks for them
     ray.init(made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()

@@ -25,9 +25,10 @@ from tests.run.cluster.conftest import KEY, NODES, ROOT, node
 from tests.run.kill import kill_and_continue, random_points, tables
 
 from stereotrope.audit import Audit
+from stereotrope.clients.limiter import LATE, LIMITERS
 from stereotrope.errors import UsageError
 from stereotrope.plugins import version_of
-from stereotrope.run import Engine, Needs, PictureStore, RunFolder
+from stereotrope.run import Engine, Items, Job, Needs, PictureStore, RunFolder, Stage, engine
 from stereotrope.run.engine.cluster import RayCluster
 from stereotrope.run.engine.cluster.nodes import require_nodes
 from stereotrope.testing import Loopback
@@ -46,7 +47,8 @@ objects: [cup]
 dimensions: {{gender: [women, men]}}
 images_per_prompt: 4
 generators:
-- {{images: openai:painter, base_url: {url}, key: CLUSTER_KEY, seed: true, price: {{image: 0.01}}}}
+- {{images: openai:painter, base_url: {url}, key: CLUSTER_KEY, seed: true, price: {{image: 0.01}},
+   requests_per_minute: 600}}
 annotators:
 - {{questions: openai:judge, base_url: {url}, key: CLUSTER_KEY, discover: true, price: {{call: 0.001}}}}
 """
@@ -113,10 +115,7 @@ def check_actors(
     rng, left = random.Random(5), list(names)
 
     def kill_one() -> None:
-        while not (found := actors(cluster, left[0])):
-            time.sleep(0.01)
-        left.pop(0)
-        os.kill(rng.choice(found), signal.SIGKILL)
+        os.kill(rng.choice(actors(cluster, left.pop(0))), signal.SIGKILL)
 
     hits = struck_run(folder, at, kill_one)
     assert hits
@@ -151,8 +150,9 @@ def check_nodes(cluster: Any, folder: Path, undisturbed: dict[str, str], at: lis
 
     def lose_one() -> None:
         lost = rng.choice([one for one in cluster.list_all_nodes() if one is not cluster.head_node])
+        gpus = lost._ray_params.num_gpus
         cluster.remove_node(lost, allow_graceful=False)
-        node(cluster)
+        node(cluster, num_gpus=gpus)
 
     hits = struck_run(folder, at, lose_one)
     assert hits
@@ -192,6 +192,16 @@ def test_an_audit_without_a_network_ends_in_the_same_bytes(cluster: Any, tmp_pat
     assert not list((tmp_path / "there").glob(".tmp-*"))
 
 
+def assert_paced(url: str, n: int, *, per_minute: float) -> None:
+    """By the clock of the limiter: so many requests left, none of them earlier than the rate allows."""
+    (limiter,) = [one for (address, _), one in LIMITERS._limiters.items() if address == url]
+    left = list(limiter._left)
+    assert len(left) == n
+    every = 60 / per_minute
+    early = [k * every - LATE - (left[i + k] - left[i]) for i in range(n) for k in range(n - i)]
+    assert max(early) <= 0
+
+
 def test_models_behind_a_server_say_the_same_and_are_asked_as_often(cluster: Any, tmp_path: Path) -> None:
     asked = []
     for name in ("here", "there"):
@@ -199,6 +209,7 @@ def test_models_behind_a_server_say_the_same_and_are_asked_as_often(cluster: Any
             audit = Audit.from_text(REMOTE.format(url=server.url))
             audit.run(tmp_path / name, engine="ray" if name == "there" else "local")
             asked.append(Counter((one.kind, one.model, one.status) for one in server.received))
+            assert_paced(server.url, len(server.received), per_minute=600)
     assert asked[0] == asked[1]
     here, there = (dict(tables(tmp_path / name)) for name in ("here", "there"))
     assert here.pop("images.parquet") != there.pop("images.parquet")  # how long each call took is in it
@@ -227,7 +238,7 @@ def test_what_a_node_lacks_is_told_before_anything_is_asked(cluster: Any, tmp_pa
             {"pillow": "0.1", "no-such-package": "7"},
             ("A_VARIABLE_NOBODY_SETS",),
             (Path("/no/such/model"),),
-            ("cuda", "cuda:1", "auto", "cpu"),
+            ("auto", "cpu"),
         )
         with pytest.raises(UsageError) as told, Engine("ray").crew(folder, needs):
             raise AssertionError
@@ -247,9 +258,42 @@ def test_a_node_that_does_not_see_the_run_folder_is_named(cluster: Any, tmp_path
     notes = require_nodes(ray, str(tmp_path), ("absent", ""), Needs())
     assert [note.count(" (") for note in notes] == [NODES]
     assert "the run folder is not there: their pictures travel through this computer" in notes[0]
-    for device, why in (("cuda", "the cluster has no GPU"), ("cuda:1", "write `device: cuda`")):
-        with pytest.raises(UsageError, match=why):
-            require_nodes(ray, str(tmp_path), ("absent", ""), Needs(devices=(device,)))
+    with pytest.raises(UsageError, match="each worker gets a GPU; write `device: cuda`"):
+        require_nodes(ray, str(tmp_path), ("absent", ""), Needs(devices=("cuda:1",)))
+
+
+class Seeing:
+    """Says which GPUs its process sees."""
+
+    def process(self, item: int) -> dict[str, Any]:
+        time.sleep(0.01)
+        return {"gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), "process": os.getpid()}
+
+
+def test_what_computes_on_a_gpu_gets_one_a_worker(cluster: Any, tmp_path: Path) -> None:
+    items = Items.of([(f"k{i:02}", i) for i in range(60)])
+    with RunFolder(tmp_path / "run") as folder, Engine("ray").crew(folder, Needs(devices=("cuda",))) as crew:
+        stage = Stage("see", Seeing, device="cuda")
+        (summary,) = engine.run([Job(stage, items)], ledger=folder.ledger, crew=crew)
+        seen = {(one["gpu"], one["process"]) for one in folder.ledger.get_all("see").values()}
+    assert summary.done == 60
+    assert {gpu for gpu, _ in seen} <= {"0", "1"}
+    assert len({process for _, process in seen}) == len(seen) <= 2
+
+
+def test_a_bug_in_a_worker_comes_back_as_it_is(cluster: Any, tmp_path: Path) -> None:
+    class Broken:
+        def process(self, item: int) -> dict[str, Any]:
+            return {"v": 1 // (3 - item)}
+
+    items = Items.of([(f"k{i}", i) for i in range(4)])
+    with RunFolder(tmp_path / "run") as folder, Engine("ray").crew(folder, Needs()) as crew:
+        with pytest.raises(ZeroDivisionError):
+            engine.run([Job(Stage("s", Broken), items)], ledger=folder.ledger, crew=crew)
+        failing = Stage("t", Broken, expected=(ZeroDivisionError,))
+        (summary,) = engine.run([Job(failing, items)], ledger=folder.ledger, crew=crew)
+    assert summary.done == 3
+    assert list(summary.failed) == ["k3"]
 
 
 @pytest.mark.slow

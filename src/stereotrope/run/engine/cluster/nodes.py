@@ -50,6 +50,7 @@ def require_nodes(ray: Any, folder: str, token: tuple[str, str], needs: Needs) -
     reports = {_name_of(one): _report(ray, one["NodeID"], folder, token, needs) for one in nodes}
     found = {name: ray_get(ray, report) for name, report in reports.items()}
     lacking = [f"node {name}: {what}" for name, report in found.items() for what in _lacking(report, needs)]
+    lacking += [] if nodes else ["the cluster has no node with a processor"]
     lacking += _devices_lacking(needs, ray.cluster_resources().get("GPU", 0))
     if lacking:
         more = f" and {len(lacking) - _LISTED} more" if len(lacking) > _LISTED else ""
