@@ -206,7 +206,7 @@ def alike(run: Any, **columns: Any) -> Any:
 def test_rows_of_one_label_say_in_what_they_differ(objects_run: Any) -> None:
     both = alike(objects_run, method=pl.lit("by another method"))
     (figure,) = figures_of(Material(replace(objects_run, estimates=both)), Series("bds"))
-    labels = [v["label"] for p in figure.panels for v in values(p)]
+    labels = [" ".join(v["label"].split()) for p in figure.panels for v in values(p)]
     assert len(labels) == len(set(labels)) == 10
     assert sum(label.endswith("by another method") for label in labels) == 5
     assert dots([{"label": "a", "value": 1.0}] * 3)["encoding"]["y"]["sort"] == ["a", "a (2)", "a (3)"]

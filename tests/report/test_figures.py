@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from stereotrope.measure import measure_words
+from stereotrope.report.charts.dots import cramped, dots
 from stereotrope.report.datatable import table_of
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
@@ -192,3 +193,43 @@ def test_what_is_left_out_is_named_by_what_it_is(objects_run: Any, series, attri
     place = list(table.columns).index("left out")
     assert [row[place].text for row in table.rows] == [told, ""]
     assert n_text(Material(objects_run), rows).endswith(below)
+
+
+NUMBERS = "0.40 [−0.30, 0.69]\u2003q = 1.00"
+
+
+@pytest.mark.parametrize(
+    ("label", "wrapped", "expected"),
+    [
+        ("cup", 0, False),
+        ("a person working as an athlete", 0, True),
+        ("a person working as a nurse", 18, True),
+    ],
+)
+def test_panels_stand_below_each_other_where_labels_and_numbers_leave_no_room(
+    label: str, wrapped: int, expected: bool
+) -> None:
+    assert cramped([{"label": label, "text": NUMBERS}], wrapped) is expected
+    assert not cramped([{"label": label, "text": ""}], wrapped)
+
+
+def test_long_labels_are_broken_and_not_cut(objects_run: Any) -> None:
+    long = pl.when(pl.col("group") == "women").then(pl.lit("women who read at night in a library"))
+    named = {"group": long.otherwise("group")}
+    run = replace(
+        objects_run,
+        estimates=objects_run.estimates.with_columns(**named),
+        prompts=objects_run.prompts.with_columns(**named),
+    )
+    (figure,) = [f for f in figures_of(Material(run), Series("bds")) if f.name == "bds"]
+    labels = [row["label"] for row in drawn(figure)]
+    assert "women who read at\nnight in a library" in labels
+    assert figure.stacked
+
+
+def test_a_stroke_of_a_label_goes_through_all_its_series() -> None:
+    rows = [{"label": "a", "value": 0.5, "series": name, "mark": 0.4} for name in ("m", "n")]
+    spec = dots(rows, series=["m", "n"])
+    stroke = next(one["encoding"] for one in spec["layer"] if one["encoding"]["x"].get("field") == "mark")
+    assert stroke["yOffset"] is None
+    assert spec["encoding"]["yOffset"]["field"] == "series"

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.escape import ellipsis
-from stereotrope.report.charts.dots import dots
+from stereotrope.report.charts.dots import LABEL_SIGNS, cramped, dots
 from stereotrope.report.datatable import dot_of, estimate_text
 from stereotrope.report.heats import heat_figure, heat_panels, overview_figure
 from stereotrope.report.material import Material, words
@@ -37,6 +37,8 @@ MOST_FIGURES = 12
 _ROWS_A_PANEL = 40
 _TOP_ROWS = 12
 _FEW_LEVELS = 3
+_WHOLE_LABEL = 28
+"""Signs of a label that stand in one line of a figure; longer ones are broken."""
 _GAP = "\u2003"
 _SMALLEST = 0.001
 """Probability below which only that is said."""
@@ -193,17 +195,23 @@ def _dots_figure(
         known = frame[factor].drop_nulls().unique().to_list()
         names = sorted(known, key=lambda v: material.position(factor, v)) + ["–"] * (None in levels)
     drawable = [(heading, part) for heading, part in parts if part["value"].drop_nulls().len()]
-    panels, rows_cut = [], 0
-    for heading, part in [] if undrawn else drawable[:MOST_PANELS]:
-        rows, left = _dot_rows(material, part, layout, prose)
-        rows_cut += left
-        spec = dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
-        panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(rows)))
+    made = [(heading, *_dot_rows(material, part, layout, prose)) for heading, part in drawable[:MOST_PANELS]]
+    made = [] if undrawn else made
+    wrapped = LABEL_SIGNS if any(len(r["label"]) > _WHOLE_LABEL for _, rows, _ in made for r in rows) else 0
+    look: dict[str, Any] = {"unit": prose.unit, "domain": domain, "zero_line": domain[0] < 0}
+    look |= {"series": names, "wrapped": wrapped}
+    panels = [
+        Panel(heading, dots(rows, **look), panel_words(title, heading, rows), len(rows))
+        for heading, rows, _ in made
+    ]
+    stacked = any(cramped(rows, wrapped) for _, rows, _ in made)
+    rows_cut = sum(left for *_, left in made)
     panels_cut = len(drawable) - len(panels)
     notes = notes_of(frame, 0 if undrawn else panels_cut, rows_cut, dots=bool(panels))
     notes += [undrawn] if undrawn else []
     cut = rows_cut + panels_cut
-    return Figure.of(material, frame, prose, title, name, panels, notes=notes, reads=prose.reads, cut=cut)
+    more: dict[str, Any] = {"notes": notes, "reads": prose.reads, "cut": cut, "stacked": stacked}
+    return Figure.of(material, frame, prose, title, name, panels, **more)
 
 
 def _is_grid(frame: pl.DataFrame, layout: _Layout) -> bool:

@@ -23,14 +23,16 @@ _STEP = 22
 _LEFT = 7
 LABEL_SIGNS = 18
 """After so many signs a label is broken that must be read whole on a narrow page."""
-_NARROW_LABELS = 110
-_SIGN_OF_LABEL = 7
+_NARROW_LABELS, _WIDE_LABELS = 110, 200
+_SIGN_OF_LABEL = 7.5
 """Units that a sign of a label takes at most, on average."""
 _LONGEST = 80
 _SIGNS_OF_TITLE = 36
 """Signs in a line of the title of an axis: as many as a narrow page has room for."""
 _LINE = 14
 _SHORT_ROOM = 46
+_HALF_PAGE, _LEAST_PLOT = 420, 130
+"""Units of one of two panels that stand side by side, and of a plot in it that still says something."""
 _SIGN = 5.4
 """Units a sign of the numbers takes, at most, on average."""
 
@@ -66,8 +68,7 @@ def dots(
             v["label"] = wrapped_text(str(v["label"]), wrapped)
     order = list(dict.fromkeys(str(v["label"]) for v in values))
     names = [chart_text(s) for s in series or ()] if len(series or ()) > 1 else []
-    edge = int(20 + _SIGN * max((len(str(v.get("text", ""))) for v in values), default=0))
-    room = f"({narrow(_SHORT_ROOM, edge)})"
+    room = f"({narrow(_SHORT_ROOM, _numbers_room(values))})"
     x = _axis(unit, domain, room, zero_line=zero_line, ticks=ticks)
     lines = max((label.count("\n") + 1 for label in order), default=0)
     step = max(_STEP, 18 * len(names), 4 + _LINE * max(lines, 1))
@@ -78,9 +79,21 @@ def dots(
         y["yOffset"] = {"field": "series", "sort": names, "scale": {"domain": names}}
     layers = _layers(x, names, room, banded=any("floor" in v for v in values), bars=bars)
     if any("mark" in v for v in values):
-        mark = {"type": "tick", "thickness": 2.5, "color": "var(--ink)", "aria": False}
-        layers.insert(0, layer(mark, {"x": {"field": "mark", **x}}, "isValid(datum.mark)"))
+        mark = {"type": "tick", "thickness": 2.5, "opacity": 1, "color": "var(--ink)", "aria": False}
+        through = {"x": {"field": "mark", **x}, "yOffset": None}  # all series of a label
+        layers.insert(0, layer(mark, through, "isValid(datum.mark)"))
     return {**chart_frame(values, step * len(order)), "encoding": y, "layer": layers}
+
+
+def cramped(rows: Sequence[Mapping[str, Any]], wrapped: int) -> bool:
+    """Whether such rows leave too little room for their dots where two panels stand side by side."""
+    signs = max((len(str(row["label"])) for row in rows), default=0)
+    labels = min(_WIDE_LABELS, _SIGN_OF_LABEL * min(signs, wrapped or signs))
+    return _HALF_PAGE - labels - _numbers_room(rows) < _LEAST_PLOT
+
+
+def _numbers_room(rows: Sequence[Mapping[str, Any]]) -> int:
+    return int(20 + _SIGN * max((len(str(row.get("text", ""))) for row in rows), default=0))
 
 
 def _axis(
@@ -101,7 +114,7 @@ def _axis(
 
 def _labels(apart: Sequence[str], order: Sequence[str], wrapped: int, lines: int) -> dict[str, Any]:
     """The axis of the labels; those set apart are heavier, and a line is drawn below them."""
-    limit = narrow(max(_NARROW_LABELS, _SIGN_OF_LABEL * wrapped), 200)
+    limit = narrow(max(_NARROW_LABELS, _SIGN_OF_LABEL * wrapped), _WIDE_LABELS)
     axis: dict[str, Any] = {"grid": False, "labelLimit": {"expr": limit}}
     if wrapped:
         axis["labelExpr"] = "split(datum.label, '\\n')"
@@ -126,7 +139,7 @@ def _layers(
     shape = {}
     if names:
         scale = {"domain": list(names), "range": list(PALETTE[: len(names)])}
-        legend = {"symbolOpacity": 1, **legend_of(names, narrow(_NARROW_LABELS, 200))}
+        legend = {"symbolOpacity": 1, **legend_of(names, narrow(_NARROW_LABELS, _WIDE_LABELS))}
         colour = nominal("series", names, scale=scale, legend=legend)
         scale = {"domain": list(names), "range": list(SHAPES[: len(names)])}
         shape = {"shape": {"field": "series", "sort": list(names), "scale": scale}}

@@ -232,7 +232,8 @@ def spread_notes(ratios: Ratios, stored: Dominances | None = None) -> list[str]:
             other.append(cell)
     notes = []
     if left:
-        rows = f"{thousands(sum(left.values()))} of {count(ratios.rows.height, 'ratio')} are not drawn"
+        n, are = sum(left.values()), "is" if sum(left.values()) == 1 else "are"
+        rows = f"{thousands(n)} of {count(ratios.rows.height, 'ratio')} {are} not drawn"
         notes.append(f"{rows}: {'; '.join(f'{why} ({thousands(n)})' for why, n in left.items())}.")
     if other:
         notes.append(
