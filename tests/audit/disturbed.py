@@ -11,8 +11,9 @@ import errno
 import hashlib
 import io
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -73,12 +74,29 @@ def disk_with_room_for(room: int) -> Iterator[list[int]]:
 
 
 def files(folder: Path) -> dict[str, str]:
-    """Name → SHA-256 of every file of a run, its report included; not of the ledger and the lock."""
+    """Name → SHA-256 of every file of a run with its report; not of ledger, lock and what is kept by time."""
     return {
         file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and not file.name.startswith(("ledger.db", "lock", ".lock"))
+        if file.is_file()
+        and not file.name.startswith(("ledger.db", "lock", ".lock"))
+        and file.relative_to(folder).parts[0] != "cache"
     }
+
+
+def age(folder: Path) -> dict[str, str]:
+    """Make another of every file of a report, as if of an earlier version, so that all is written again."""
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    for file in (folder / "report").rglob("*"):
+        if file.is_file():
+            file.write_bytes(file.read_bytes() + b"\n")
+    return files(folder)
+
+
+def is_whole(folder: Path, *known: Mapping[str, str]) -> bool:
+    """Whether every finished file of a run is as it was at one of these times."""
+    there = {name: one for name, one in files(folder).items() if ".tmp-" not in name}
+    return all(one in [at.get(name) for at in known] for name, one in there.items())
 
 
 if __name__ == "__main__":
