@@ -17,20 +17,21 @@ from stereotrope.stats import (
 from stereotrope.stats.divergence import js_terms
 
 
-def test_resampled_counts_have_the_mean_and_spread_of_drawing_rows_again() -> None:
+@pytest.mark.parametrize("n", [30, 300])
+def test_resampled_counts_have_the_mean_and_spread_of_drawing_rows_again(n: int) -> None:
     rng = np.random.default_rng(1)
-    codes = rng.choice(3, 30, p=[0.6, 0.3, 0.1])
-    columns = (np.arange(3)[:, None] == codes[None, :]).astype(np.float32)
-    counts = resampled_counts(columns, n_resamples=20_000, seed=2)
-    np.testing.assert_array_equal(counts.sum(axis=0), 30)
-    share = columns.mean(axis=1)
-    np.testing.assert_allclose(counts.mean(axis=1), 30 * share, atol=4 * np.sqrt(30 * 0.25 / 20_000))
-    np.testing.assert_allclose(counts.var(axis=1), 30 * share * (1 - share), rtol=0.05)
+    codes = rng.choice(3, (n, 1), p=[0.6, 0.3, 0.1])
+    (counts,) = resampled_counts(codes, n_resamples=20_000, seed=2)
+    np.testing.assert_array_equal(counts.sum(axis=0), n)
+    share = np.bincount(codes[:, 0]) / n
+    np.testing.assert_allclose(counts.mean(axis=1), n * share, atol=4 * np.sqrt(n * 0.25 / 20_000))
+    np.testing.assert_allclose(counts.var(axis=1), n * share * (1 - share), rtol=0.05)
 
 
-def test_streams_of_one_seed_differ() -> None:
-    columns = np.eye(5, dtype=np.float32)
-    first, second = (resampled_counts(columns, n_resamples=50, seed=0, stream=s) for s in (0, 1))
+@pytest.mark.parametrize("n", [30, 300])
+def test_streams_of_one_seed_differ(n: int) -> None:
+    codes = np.arange(n)[:, None] % 5
+    (first,), (second,) = (resampled_counts(codes, n_resamples=50, seed=0, stream=s) for s in (0, 1))
     assert not np.array_equal(first, second)
 
 

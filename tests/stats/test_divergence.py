@@ -13,7 +13,7 @@ from scipy.stats import entropy as scipy_entropy
 from scipy.stats import hypergeom
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import entropy, even_entropy, expected_js, js_divergence, rarefied_entropy
+from stereotrope.stats import divergence, entropy, even_entropy, expected_js, js_divergence, rarefied_entropy
 
 
 def test_entropy_of_a_hand_case() -> None:
@@ -42,6 +42,14 @@ def test_rarefied_entropy_is_undefined_of_fewer_and_plain_of_all() -> None:
     assert rarefied_entropy([3, 2], 5) == pytest.approx(entropy([3, 2]))
     with pytest.raises(UsageError, match="m must be at least 1, found 0"):
         rarefied_entropy([3, 2], 0)
+
+
+@pytest.mark.parametrize("m", [2, 10])
+def test_rarefied_entropy_of_many_things_is_that_of_the_table(m: int) -> None:
+    counts = np.array([[250, 100, 50, 3, 0], [1, 0, 299, 0, 2], [400, 0, 0, 0, 0], [129, 128, 0, 0, 0]])
+    tables = [divergence._rarefied_table(int(n), m) for n in counts.sum(axis=1)]
+    expected = [table[row].sum() for table, row in zip(tables, counts, strict=True)]
+    np.testing.assert_allclose(rarefied_entropy(counts, m), expected, atol=1e-11)
 
 
 def test_entropy_of_equally_frequent_values_is_what_draws_of_them_show() -> None:
@@ -95,6 +103,20 @@ def test_floor_of_large_groups_leaves_out_only_what_has_no_weight() -> None:
         xlogx = [np.where(a > 0, a * np.log2(np.maximum(a, 1e-300)), 0.0) for a in (p, q, (p + q) / 2)]
         whole += float(hypergeom.pmf(x, n_p + n_q, count, n_p) @ ((xlogx[0] + xlogx[1]) / 2 - xlogx[2]))
     assert expected_js([c, n_p + n_q - c], n_p, n_q) == pytest.approx(whole, rel=1e-8)
+
+
+@pytest.mark.parametrize(("n_p", "n_q"), [(150, 150), (400, 700), (30, 600)])
+def test_floors_between_counts_are_near_and_those_in_steps_have_every_digit(n_p: int, n_q: int) -> None:
+    pooled = np.arange(1, n_p + n_q)
+    term = np.array([expected_js([c, n_p + n_q - c], n_p, n_q) for c in pooled[:: len(pooled) // 40]])
+    expected = []
+    for c in pooled[:: len(pooled) // 40]:
+        x = np.arange(max(0, c - n_q), min(c, n_p) + 1)
+        sides = np.stack([x, n_p - x], axis=1), np.stack([c - x, n_q - c + x], axis=1)
+        expected.append(hypergeom(n_p + n_q, c, n_p).pmf(x) @ js_divergence(*sides))
+    np.testing.assert_allclose(term, expected, rtol=1e-8)
+    exact = divergence.floor_terms(pooled, n_p, n_q, exact=True)
+    np.testing.assert_allclose(divergence.floor_terms(pooled, n_p, n_q), exact, rtol=1e-4)
 
 
 def test_floor_is_one_for_each_row_of_sizes() -> None:

@@ -98,6 +98,26 @@ def test_many_pictures_are_approximated_and_disjoint_ones_bounded() -> None:
     assert 1 / comb(80, 40) <= disjoint < 1e-18
 
 
+@pytest.mark.parametrize(("n", "m"), [(3_000, 3_000), (2_500, 6_000)])
+def test_counts_passed_over_change_no_tail_by_a_hundredth(monkeypatch, n: int, m: int) -> None:
+    rng = np.random.default_rng(n + m)
+    p, other = rng.dirichlet(np.ones(4), 2)
+    q = np.stack([0.92 * p + 0.08 * other, p])
+    sides = np.stack([rng.multinomial(n, p)] * 2), np.array([rng.multinomial(m, one) for one in q])
+    some = js_tail(*sides)[0]
+    monkeypatch.setattr(js_tails, "_EVERY_COUNT", n)
+    np.testing.assert_allclose(some, js_tail(*sides)[0], rtol=0.01)
+    assert some.min() < 0.05
+
+
+@pytest.mark.parametrize(("n", "m"), [(3_000, 9_000), (200_000, 200_000)])
+def test_sides_of_thousands_that_have_little_in_common_have_the_least_p(n: int, m: int) -> None:
+    first, second = [0.45, 0.05, 0.3, 0.2], [0.02, 0.58, 0.1, 0.3]
+    sides = (np.round(n * np.array(first))[None], np.round(m * np.array(second))[None])
+    assert js_tail(*sides)[0][0] < 1e-300
+    assert 0.1 < js_tail(sides[0], np.round(m * np.array(first))[None] + [[9, -9, 5, -5]])[0][0] <= 1
+
+
 @pytest.mark.parametrize("counts", [([[1, 2]], [[1, 2, 3]]), ([[-1, 2]], [[1, 2]])])
 def test_what_are_no_counts_of_the_same_values_is_refused(counts) -> None:
     with pytest.raises(UsageError, match="both sides need whole counts of the same values"):

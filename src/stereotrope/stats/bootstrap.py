@@ -1,61 +1,70 @@
 """Bootstrap of counts: images drawn again within their condition, as weights times one-hot columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats.arrays import Counts, Floats
-from stereotrope.stats.counts import (
-    mean_pair_floor,
-    mean_pair_js,
-    one_hot,
-    tally,
-    tally_draws,
-)
+from stereotrope.stats.counts import OneHot, mean_pair_floor, mean_pair_js, one_hot, tally, tally_draws
+from stereotrope.stats.distinct_rows import DistinctRows
 from stereotrope.stats.divergence import js_terms
+from stereotrope.stats.draw_costs import few
+from stereotrope.stats.redraws import redrawn_counts
 
 _DEGENERATE = 1e-12
 _PSEUDO_IMAGES = 2.0
 """Images' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
-_KEPT_CELLS = 1 << 19
-"""Greatest table of weights that is kept for further groups of the same sizes, 256 of them at most; in whole
-numbers of a byte, which hold what fewer than 256 images are drawn."""
+
+
+def resampled_counts(
+    codes: ArrayLike, *, n_resamples: int, seed: int = 0, stream: int = 0
+) -> list[NDArray[np.int64]]:
+    """Counts of each value when the images are drawn again with replacement, all attributes together.
+
+    codes: As in :func:`stereotrope.stats.shuffled_js`.
+    seed, stream: Seed of the draws, and a number that keeps groups drawn with one seed independent.
+    Returns: Of each attribute, by value that occurs (rising), shape (n_values, n_resamples).
+    """
+    matrix = np.asarray(codes)
+    n, found = len(matrix), [np.zeros((0, n_resamples), np.int64)] * matrix.shape[1]
+    if not n:
+        return found
+    if few([n]):
+        hot = one_hot(matrix)
+        counts = tally(hot.columns, _kept_draws(n, n_resamples, seed, stream))
+    else:
+        rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
+        hot = one_hot(rows.codes, rows.totals)
+        counts = redrawn_counts(hot, n_resamples, np.random.default_rng([seed, 9, n, stream]))
+    for attribute, part in hot.parts:
+        found[attribute] = counts[part].astype(np.int64)
+    return found
 
 
 def _drawn(n: int, n_resamples: int, seed: int, stream: int) -> NDArray[np.int64]:
     return np.random.default_rng([seed, 1, n, stream]).integers(0, n, size=(n_resamples, n))
 
 
-def _smoothed_weights(
+@lru_cache(maxsize=64)
+def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
+    return tally_draws(_drawn(n, n_resamples, seed, stream), n)
+
+
+@lru_cache(maxsize=256)
+def _kept_weights(
     first: int, n: int, total: int, n_resamples: int, seed: int, stream: int, attribute: int
-) -> Counts:
+) -> NDArray[np.uint8]:
     own = _drawn(n, n_resamples, seed, stream) + first
     rng = np.random.default_rng([seed, 2, n, total, stream, attribute])
     borrowed = rng.integers(0, total, size=(n_resamples, n))
     mixed = np.where(rng.random((n_resamples, n)) < _borrowed_share(n), borrowed, own)
-    return tally_draws(mixed, total)
-
-
-@lru_cache(maxsize=256)
-def _kept_weights(*key: int) -> NDArray[np.uint8]:
-    return _smoothed_weights(*key).astype(np.uint8)
+    return tally_draws(mixed, total).astype(np.uint8)
 
 
 def _borrowed_share(n: int) -> float:
     return _PSEUDO_IMAGES / (n + _PSEUDO_IMAGES)
-
-
-def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream: int = 0) -> Counts:
-    """Counts by column when the images are drawn again with replacement.
-
-    columns: One row a column to be counted, one column an image, 1 where it counts.
-    seed, stream: Seed of the draws, and a number that keeps groups drawn with one seed independent.
-    Returns: Shape (n_columns, n_resamples).
-    """
-    n = columns.shape[1]
-    return tally(columns, tally_draws(_drawn(n, n_resamples, seed, stream), n))
 
 
 @dataclass(frozen=True)
@@ -83,24 +92,68 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
     """
     matrix = np.asarray(codes)
     group = np.asarray(groups, dtype=np.int64)
-    order = np.argsort(group, kind="stable")
     sizes = np.bincount(group).tolist()
-    hot = one_hot(matrix[order])
-    firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    small = len(group) < 256 and len(group) * n_resamples <= _KEPT_CELLS
-    columns = np.split(hot.columns, hot.starts[1:])
-    counts = []
-    for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
-        tallied = []
-        for rank, part in enumerate(columns):
-            key = (first, n, len(group), n_resamples, seed, g, rank)
-            weights = _kept_weights(*key).astype(np.float32) if small else _smoothed_weights(*key)
-            tallied.append(tally(part, weights))
-        counts.append(np.concatenate(tallied))
+    of_images = _one_by_one if few(sizes) else _by_rows
+    hot, counts = of_images(matrix, group, sizes, n_resamples, seed)
     return ResampledJS(
         js=mean_pair_js(counts, sizes, hot).T,
         floor=mean_pair_floor(counts, sizes, hot).T,
     )
+
+
+def _one_by_one(
+    codes: NDArray[np.integer], group: NDArray[np.int64], sizes: list[int], n_resamples: int, seed: int
+) -> tuple[OneHot, list[Counts]]:
+    """Counts of each group; its images are drawn by numbers that further groups of these sizes share."""
+    hot = one_hot(codes[np.argsort(group, kind="stable")])
+    firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
+    counts = []
+    for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
+        tallied = []
+        for rank, (_, part) in enumerate(hot.parts):
+            weights = _kept_weights(first, n, len(codes), n_resamples, seed, g, rank)
+            tallied.append(tally(hot.columns[part], weights.astype(np.float32)))
+        counts.append(np.concatenate([np.zeros((0, n_resamples), np.float32), *tallied]))
+    return hot, counts
+
+
+def _by_rows(
+    codes: NDArray[np.integer], group: NDArray[np.int64], sizes: list[int], n_resamples: int, seed: int
+) -> tuple[OneHot, list[Counts]]:
+    """Counts of each group, first as they are drawn, then with the labels that are borrowed."""
+    rows = DistinctRows.of(codes, group, len(sizes))
+    hot = one_hot(rows.codes, rows.totals)
+    counts = []
+    for g, (n, own) in enumerate(zip(sizes, rows.counts, strict=True)):
+        rng = np.random.default_rng([seed, 10, g, *sizes])
+        drawn = redrawn_counts(replace(hot, weights=own), n_resamples, rng)
+        for _, part in hot.parts:
+            pool = np.append(hot.totals[part], len(codes) - hot.totals[part].sum())
+            drawn[part] += _borrowed(drawn[part], n, pool, rng)
+        counts.append(drawn)
+    return hot, counts
+
+
+def _borrowed(counts: Counts, n: int, pool: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """What counts of an attribute gain and lose where each label is taken from the pool with a probability.
+
+    Which of the ``n`` draws borrow does not depend on what they show, so as many labels as are borrowed are
+    taken out of the counts at random, each draw at most once, and as many of the pool are put in.
+
+    counts: By value and resample.
+    pool: Images of all groups by value, and last those without a label.
+    """
+    n_values, n_resamples = counts.shape
+    who = np.repeat(np.arange(n_resamples), rng.binomial(n, _borrowed_share(n), size=n_resamples))
+    place = np.sort(who * n + rng.integers(0, n, len(who)))
+    while (twice := np.diff(place, prepend=-1) == 0).any():
+        place[twice] = who[twice] * n + rng.integers(0, n, int(twice.sum()))
+        place.sort()
+    lost = (place - who * n >= np.cumsum(counts, axis=0)[:, who]).sum(axis=0)
+    gained = np.searchsorted(np.cumsum(pool), rng.integers(0, pool.sum(), len(who)), side="right")
+    cells = (n_values + 1) * n_resamples
+    change = [np.bincount(value * n_resamples + who, minlength=cells) for value in (gained, lost)]
+    return np.asarray((change[0] - change[1]).reshape(n_values + 1, n_resamples)[:n_values])
 
 
 def js_interval(

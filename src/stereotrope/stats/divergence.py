@@ -13,7 +13,12 @@ from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
 
 _TINY = np.finfo(np.float64).tiny
-_TABLE_CELLS = 1 << 22
+_EVERY_COUNT = 256
+"""Pooled counts up to which floors are tabulated for each of them."""
+_FAR = 10.0
+"""Standard deviations beyond which a count is left out: its probability is under 1e-21 (Hoeffding)."""
+_ROWS = 64
+"""Counts whose floors are summed together."""
 
 
 def plogp(p: Floats) -> Floats:
@@ -103,48 +108,71 @@ def expected_js(pooled_counts: ArrayLike, n_p: ArrayLike, n_q: ArrayLike) -> Flo
     for n_one, n_other in np.unique(pairs, axis=0).tolist():
         if min(n_one, n_other) > 0:
             here = (pairs == (n_one, n_other)).all(axis=1)
-            result[here] = floor_table(n_one, n_other)[flat[here]].sum(axis=-1)
+            result[here] = floor_terms(flat[here], n_one, n_other, exact=True).sum(axis=-1)
     return np.asarray(result.reshape(shape), dtype=np.float64)
 
 
-def floor_table(n_p: int, n_q: int) -> Floats:
-    """Each value's part ``F[c]`` of the expected divergence, by its pooled count ``c = 0 … n_p + n_q``."""
-    return _floor_table(min(n_p, n_q), max(n_p, n_q))
+def floor_terms(pooled: NDArray[np.int64], n_p: int, n_q: int, *, exact: bool = False) -> Floats:
+    """Each value's part of the expected divergence, by its pooled count.
+
+    exact: Whether it is summed for each count. Else, where there are more than 256, it is interpolated
+        between some of them, which errs by less than 1e-5 of it.
+    """
+    counts, table = _floor_curve(min(n_p, n_q), max(n_p, n_q))
+    if len(counts) == n_p + n_q + 1:
+        return table.take(pooled, mode="clip")
+    if not exact:
+        return np.asarray(np.interp(pooled, counts, table))
+    found, which = np.unique(pooled, return_inverse=True)
+    return _summed(found, min(n_p, n_q), max(n_p, n_q))[which.reshape(pooled.shape)]
 
 
 @lru_cache(maxsize=8192)
-def _floor_table(n_p: int, n_q: int) -> Floats:
+def _floor_curve(n_p: int, n_q: int) -> tuple[Floats, Floats]:
+    """Pooled counts, all of them or in steps of 3% from either end, and what they add to the floor."""
     total = n_p + n_q
-    log_factorial = special.gammaln(np.arange(total + 2) + 1.0)
-    width = min(int(10 * np.sqrt(n_p)) + 3, n_p + 1)
-    step = max(1, _TABLE_CELLS // width)
-    parts = [
-        _floor_rows(np.arange(start, min(start + step, total + 1)), n_p, n_q, width, log_factorial)
-        for start in range(0, total + 1, step)
-    ]
-    table = np.concatenate(parts)
+    counts = np.arange(min(total, _EVERY_COUNT) + 1.0)
+    if total > _EVERY_COUNT:
+        far = np.geomspace(_EVERY_COUNT / 2, total / 2, int(np.log(total / _EVERY_COUNT) / 0.03) + 2)
+        half = np.unique(np.append(np.arange(_EVERY_COUNT / 2), np.round(far)))
+        counts = np.unique(np.append(half, total - half))
+    table = _summed(counts.astype(np.int64), n_p, n_q)
     table.setflags(write=False)
-    return table
+    return counts, table
 
 
-def _floor_rows(c: NDArray[np.int64], n_p: int, n_q: int, width: int, log_factorial: Floats) -> Floats:
+def _summed(c: NDArray[np.int64], n_p: int, n_q: int) -> Floats:
+    """Each value's part of the expected divergence, by pooled counts ``c``, shape (n,)."""
     total = n_p + n_q
-    first = np.clip((c * n_p) // total - width // 2, 0, n_p + 1 - width)
-    x = first[:, None] + np.arange(width)[None, :]
-    y = c[:, None] - x
-    possible = (y >= 0) & (y <= n_q)
-    y = np.where(possible, y, 0)
-    log_probability = (
-        (log_factorial[c] + log_factorial[total - c])[:, None]
-        + (log_factorial[n_p] + log_factorial[n_q] - log_factorial[total])
-        - log_factorial[x]
-        - log_factorial[n_p - x]
-        - log_factorial[y]
-        - log_factorial[n_q - y]
+    mean = c * (n_p / total)
+    sd = np.sqrt(mean * (1 - c / total) * n_q / max(1, total - 1))
+    room = np.minimum(mean - np.maximum(0, c - n_q), np.minimum(c, n_p) - mean)
+    # Far from its ends a distribution is so smooth that a sum in steps of 0.4 sd has every digit.
+    step = np.where(room > _FAR * sd + 3, np.maximum(1, (0.4 * sd).astype(np.int64)), 1)
+    result = np.empty(len(c))
+    reach = np.ceil((_FAR * sd + 3) / step).astype(np.int64)
+    order = np.argsort(reach, kind="stable")
+    for some in np.array_split(order, -(-len(c) // _ROWS)):
+        k = np.arange(-reach[some].max(initial=0), reach[some].max(initial=0) + 1)
+        x = np.round(mean[some]).astype(np.int64)[:, None] + step[some, None] * k
+        result[some] = _mean_term(x, c[some, None], n_p, n_q)
+    return result
+
+
+def _mean_term(x: NDArray[np.int64], c: NDArray[np.int64], n_p: int, n_q: int) -> Floats:
+    y = c - x
+    possible = (x >= 0) & (x <= n_p) & (y >= 0) & (y <= n_q)
+    x, y = np.where(possible, x, 0), np.where(possible, y, 0)
+    ways = (
+        special.gammaln(x + 1.0)
+        + special.gammaln(n_p - x + 1.0)
+        + special.gammaln(y + 1.0)
+        + special.gammaln(n_q - y + 1.0)
     )
-    probability = np.where(possible, np.exp(np.where(possible, log_probability, 0.0)), 0.0)
-    terms: Floats = (probability * js_terms(x / n_p, y / n_q)).sum(axis=1)
-    return terms
+    ways = np.where(possible, -ways, -np.inf)
+    probability = np.exp(ways - ways.max(axis=1, keepdims=True))
+    terms = (probability * js_terms(x / n_p, y / n_q)).sum(axis=1)
+    return np.asarray(terms / probability.sum(axis=1))
 
 
 def chao_shen_entropy(counts: ArrayLike) -> Floats:
@@ -190,9 +218,29 @@ def rarefied_entropy(counts: ArrayLike, m: int) -> Floats:
     whole = _counts(counts, "rarefied_entropy").astype(np.int64)
     totals = whole.sum(axis=-1)
     result = np.full(totals.shape, np.nan)
-    for n in np.unique(totals[totals >= m]).tolist():
+    for n in np.unique(totals[(totals >= m) & (totals <= _EVERY_COUNT)]).tolist():
         result[totals == n] = _rarefied_table(n, m)[whole[totals == n]].sum(axis=-1)
+    many = totals > max(_EVERY_COUNT, m - 1)
+    result[many] = _rarefied(whole[many], totals[many], m)
     return result
+
+
+def _rarefied(counts: NDArray[np.int64], n: NDArray[np.int64], m: int) -> Floats:
+    """Entropy of ``m`` of ``n`` from rows of counts, value by value: for numbers too great to tabulate."""
+    j = np.arange(m + 1)
+    few = special.gammaln(m + 1.0) - special.gammaln(j + 1.0) - special.gammaln(m - j + 1.0)
+    among, terms, bits = _log_falling(n, m)[:, m], plogp(j / m), np.zeros(len(counts))
+    for x in counts.T:
+        shown, others = _log_falling(x, m), _log_falling(n - x, m)[:, ::-1]
+        bits -= np.exp(few + shown + others - among[:, None]) @ terms
+    return bits
+
+
+def _log_falling(x: NDArray[np.int64], m: int) -> Floats:
+    """Logarithms of ``x (x - 1) … (x - j + 1)`` for ``j = 0 … m``, shape (n, m + 1)."""
+    left = x[:, None] - np.arange(m)
+    with np.errstate(divide="ignore"):
+        return np.concatenate([np.zeros((len(x), 1)), np.cumsum(np.log(np.maximum(left, 0)), axis=1)], axis=1)
 
 
 @lru_cache(maxsize=512)

@@ -1,17 +1,16 @@
 """Permutation tests of Jensen–Shannon divergences: whole images change groups, all attributes together."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.stats.arrays import Counts, Floats
-from stereotrope.stats.counts import mean_pair_js, one_hot, tally
+from stereotrope.stats.arrays import Floats
+from stereotrope.stats.counts import OneHot, mean_pair_js
+from stereotrope.stats.shuffles import shuffled_counts
+from stereotrope.stats.two_sides import split_js
 
-_CHUNK = 1000
-_CACHED_CELLS = 1 << 22
 _TIE = 1e-12
 
 
@@ -34,34 +33,19 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
     sizes = tuple(sorted(np.bincount(group).tolist()))
     if len(sizes) < 2 or sizes[0] < 1:
         raise UsageError(f"shuffled_js: at least two groups with an image are needed, found sizes {sizes}")
-    hot = one_hot(matrix)
-    total = hot.columns.sum(axis=1, keepdims=True)
+    hot, drawn = shuffled_counts(matrix, sizes, n_shuffles=n_shuffles, seed=seed)
     result = np.empty((n_shuffles, matrix.shape[1]))
     at = 0
-    small = len(group) * n_shuffles * (len(sizes) - 1) <= _CACHED_CELLS
-    draw: Callable[..., Iterable[tuple[Counts, ...]]] = _kept_memberships if small else _draw_memberships
-    for members in draw(sizes, n_shuffles, seed):
-        counts: list[Counts] = [tally(hot.columns, one) for one in members]
-        counts.append(total - sum(counts[1:], start=counts[0]))
-        js = mean_pair_js(counts, sizes, hot)
+    for counts in drawn:
+        js = split_js(counts[0], sizes, hot) if len(sizes) == 2 else _of_several(counts, sizes, hot)
         result[at : at + js.shape[1]] = js.T
         at += js.shape[1]
     return result
 
 
-@lru_cache(maxsize=8)
-def _kept_memberships(sizes: tuple[int, ...], n_shuffles: int, seed: int) -> tuple[tuple[Counts, ...], ...]:
-    return tuple(_draw_memberships(sizes, n_shuffles, seed))
-
-
-def _draw_memberships(sizes: tuple[int, ...], n_shuffles: int, seed: int) -> Iterator[tuple[Counts, ...]]:
-    """Chunks of memberships in all groups but the last, each of shape (n_images, ≤ 1000)."""
-    rng = np.random.default_rng([seed, 0, *sizes])
-    unshuffled = np.repeat(np.arange(len(sizes), dtype=np.uint8 if len(sizes) < 256 else np.int64), sizes)
-    for start in range(0, n_shuffles, _CHUNK):
-        rows = np.tile(unshuffled, (min(_CHUNK, n_shuffles - start), 1))
-        shuffled = rng.permuted(rows, axis=1).T
-        yield tuple(np.ascontiguousarray(shuffled == g, dtype=np.float32) for g in range(len(sizes) - 1))
+def _of_several(counts: Sequence[NDArray[np.int32]], sizes: Sequence[int], hot: OneHot) -> Floats:
+    last = hot.totals[:, None] - sum(counts[1:], start=counts[0])
+    return mean_pair_js([one.astype(np.float32) for one in (*counts, last)], sizes, hot)
 
 
 def permutation_p(observed: ArrayLike, null: ArrayLike) -> Floats:

@@ -12,12 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.errors import UsageError
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.multiplicity import fisher_exact
 
 _COUNTED_OUT = 400
 """Labels of both sides up to which the joint distribution of all values is counted out."""
-_AT_ONCE = 1 << 16
-"""Cells of the tables that are counted out together."""
 _TIE = 1e-7
 
 
@@ -70,11 +67,14 @@ def _of_size(few: NDArray[np.int64], many: NDArray[np.int64], n: int, m: int) ->
         return _bounded(few, many, n, m)
     margins, which = np.unique(pooled, axis=0, return_inverse=True)
     which = which.ravel()
-    lines = _lines(n, m)
-    own = np.where(pooled > 0, lines[pooled, few], 1.0).min(axis=1)
-    floor = np.where(margins > 0, lines.min(axis=1)[margins], 1.0).min(axis=1)
-    upto, below = _tails(pooled, own * (1 + _TIE), n, m), _tails(pooled, own * (1 - _TIE), n, m)
-    least = _tails(margins, floor * (1 + _TIE), n, m)
+    counts, at = np.unique(pooled, return_inverse=True)
+    at = at.reshape(pooled.shape)
+    tables = _Tables.of(counts, n, m)
+    own = np.where(pooled > 0, tables.p[at, few], 1.0).min(axis=1)
+    of_margins = at[np.unique(which, return_index=True)[1]]
+    floor = np.where(margins > 0, tables.p.min(axis=1)[of_margins], 1.0).min(axis=1)
+    upto, below = tables.tails(at, own * (1 + _TIE)), tables.tails(at, own * (1 - _TIE))
+    least = tables.tails(of_margins, floor * (1 + _TIE))
     return np.stack([upto, (upto + below) / 2, least[which]])
 
 
@@ -114,7 +114,6 @@ class _Line:
         return (int(usual[0]), len(self.p) - 1 - int(usual[-1])) if usual.size else (len(self.p), 0)
 
 
-@lru_cache(maxsize=512)
 def _line(count: int, n: int, m: int) -> _Line:
     x = np.arange(max(0, count - m), min(count, n) + 1)
     ways = -(special.gammaln(x + 1.0) + special.gammaln(count - x + 1.0))
@@ -152,46 +151,50 @@ def _any_beyond(lines: Sequence[_Line], limit: float, n: int, m: int) -> float:
     return min(1.0, max(every - both, np.finfo(np.float64).tiny))
 
 
-@lru_cache(maxsize=64)
-def _weights(n: int, m: int) -> Floats:
-    """Probability of ``x`` on the smaller side of ``c`` in all, sides being tossed for: by ``(c, x)``."""
-    c, x = np.arange(n + m + 1)[:, None], np.arange(n + 1)[None, :]
-    share = n / (n + m)
-    rest = np.maximum(c - x, 0)
-    ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(rest + 1.0)
-    tossed = np.exp(ways + special.xlogy(x, share) + special.xlog1py(rest, -share))
-    return np.where((x <= c) & (c - x <= m), tossed, 0.0)
+@lru_cache(maxsize=4096)
+def _short_line(count: int, n: int, m: int) -> _Line:
+    return _line(count, n, m)
 
 
-@lru_cache(maxsize=64)
-def _lines(n: int, m: int) -> Floats:
-    """Fisher's two-sided p by ``(c, x)``; 1 where no table is."""
-    c, x = (np.broadcast_to(a, (n + m + 1, n + 1)) for a in (np.arange(n + m + 1)[:, None], np.arange(n + 1)))
-    possible = (x <= c) & (c - x <= m)
-    lines = np.ones(possible.shape)
-    lines[possible] = fisher_exact(x[possible], n, c[possible] - x[possible], m)
-    return lines
+@dataclass(frozen=True)
+class _Tables:
+    """What counts of values on the smaller side may be, by pooled count that occurs and ``x = 0 … n``.
 
+    counts: The pooled counts.
+    weight: Probability of ``x``, sides being tossed for.
+    p: Fisher's two-sided p; 1 where no table is.
+    """
 
-def _tails(pooled: NDArray[np.int64], limit: Floats, n: int, m: int) -> Floats:
-    """Probability that any value's p is at most the ``limit`` of its table."""
-    lines, weights = _lines(n, m), _weights(n, m)
-    result = np.empty(len(pooled))
-    step = max(1, _AT_ONCE // (n + 1))
-    for start in range(0, len(pooled), step):
-        part = slice(start, start + step)
-        margins, most = pooled[part], limit[part, None]
-        within, beyond = np.zeros((2, len(margins), n + 1))
-        within[:, 0] = 1.0
-        for c in margins.T:
-            extreme = lines[c] <= most
-            usual, far = np.where(extreme, 0.0, weights[c]), np.where(extreme, weights[c], 0.0)
-            summed = np.zeros((2, len(margins), n + 1))
-            for x in range(min(n, int(c.max())) + 1):
-                kept = n + 1 - x
-                summed[0, :, x:] += within[:, :kept] * usual[:, x, None]
-                summed[1, :, x:] += within[:, :kept] * far[:, x, None]
-                summed[1, :, x:] += beyond[:, :kept] * weights[c, x][:, None]
-            within, beyond = summed
-        result[part] = beyond[:, n] / (within[:, n] + beyond[:, n])
-    return np.clip(result, np.finfo(np.float64).tiny, 1.0)
+    counts: NDArray[np.int64]
+    weight: Floats
+    p: Floats
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int64], n: int, m: int) -> _Tables:
+        c, x, share = counts[:, None], np.arange(n + 1)[None, :], n / (n + m)
+        rest = np.maximum(c - x, 0)
+        ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(rest + 1.0)
+        tossed = np.exp(ways + special.xlogy(x, share) + special.xlog1py(rest, -share))
+        p = np.ones((len(counts), n + 1))
+        for row, count in zip(p, counts.tolist(), strict=True):
+            line = _short_line(count, n, m)
+            row[line.start : line.start + len(line.p)] = line.p
+        return cls(counts, np.where((x <= c) & (c - x <= m), tossed, 0.0), p)
+
+    def tails(self, at: NDArray[np.int64], limit: Floats) -> Floats:
+        """Probability that any value's p is at most the ``limit`` of its table.
+
+        at: Rows of the values of each table.
+        """
+        n = self.p.shape[1] - 1
+        result = np.empty(len(at))
+        for row, (values, most) in enumerate(zip(at.tolist(), limit.tolist(), strict=True)):
+            within, beyond = np.ones(1), np.zeros(1)
+            for value in values:
+                top = min(n, int(self.counts[value])) + 1
+                extreme, weight = self.p[value, :top] <= most, self.weight[value, :top]
+                far = np.convolve(within, np.where(extreme, weight, 0.0)) + np.convolve(beyond, weight)
+                within = np.convolve(within, np.where(extreme, 0.0, weight))[: n + 1]
+                beyond = far[: n + 1]
+            result[row] = beyond[n] / (within[n] + beyond[n])
+        return np.clip(result, np.finfo(np.float64).tiny, 1.0)

@@ -15,10 +15,12 @@ _COUNTED_OUT = 8_000
 whose counts and scores so far are equal go on as one."""
 _AT_ONCE = 1 << 20
 """Cells of tables whose tails are approximated together."""
+_EVERY_COUNT = 2048
+"""Counts up to which none is passed over."""
 _TIE = 1e-11
 _SAME = 1e-8
 _STEPS = 40
-_HALVINGS = 12
+_HALVINGS = 50
 _NEAR = 0.05
 """Standard deviations about the mean in which the formula divides nothing by nothing."""
 
@@ -66,7 +68,8 @@ def js_tail(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats, Floats
             seen = js_terms(few[row] / n, many[row] / m).sum()
             found[:, row] = _counted(*tables, float(seen))
     for (n, m), rows in approximated.items():
-        for some in np.array_split(rows, -(-len(rows) * (n + 1) * few.shape[1] // _AT_ONCE)):
+        cells = len(rows) * (len(_grid(n)[0]) + 1) * few.shape[1]
+        for some in np.array_split(rows, min(len(rows), -(-cells // _AT_ONCE))):
             p = _approximated(few[some], many[some], n, m)
             least = np.exp(special.gammaln(n + 1.0) + special.gammaln(m + 1.0) - special.gammaln(n + m + 1.0))
             found[:, some] = p, p, np.minimum(p, least)
@@ -81,15 +84,19 @@ def _tables(margins: tuple[int, ...], n: int, m: int) -> tuple[Floats, Floats] |
     left = sum(margins)
     for c in margins:
         left -= c
-        x = np.arange(max(0, c - m), min(c, n) + 1)
-        sums = taken[:, None] + x
-        one, of = np.nonzero((sums <= n) & (sums + left >= n))
-        if len(one) > _COUNTED_OUT:
+        # The others must be able to take what is left on both sides.
+        fewest = np.maximum(max(0, c - m), n - left - taken)
+        ways = np.maximum(0, np.minimum(min(c, n), n - taken) - fewest + 1)
+        if ways.sum() > _COUNTED_OUT:
             return None
+        one = np.repeat(np.arange(len(taken)), ways)
+        added = fewest[one] + np.arange(len(one)) - np.repeat(np.cumsum(ways) - ways, ways)
+        x = np.arange(added.min(initial=n), added.max(initial=0) + 1)
+        of = added - added.min(initial=n)
         score = score[one] + js_terms(x / n, (c - x) / m)[of]
         weight = weight[one] * _tossed(c, x, n, m)[of]
+        taken = taken[one] + added
         # Tables with equal scores and sums so far go on together.
-        taken = sums[one, of]
         both = np.round(score / _TIE).astype(np.int64) * (n + 1) + taken
         _, kept, same = np.unique(both, return_index=True, return_inverse=True)
         taken, score, weight = taken[kept], score[kept], np.asarray(np.bincount(same, weight))
@@ -109,37 +116,66 @@ def _counted(scores: Floats, tails: Floats, seen: float) -> tuple[float, float, 
     return upto, (upto + beyond) / 2, float(tails[np.searchsorted(scores, scores[-1] - _SAME)])
 
 
+@lru_cache(maxsize=256)
+def _grid(width: int) -> tuple[NDArray[np.int64], Floats]:
+    """Counts from 0 to ``width`` in steps that widen from either end, and how many counts each stands for.
+
+    A tilted count is as spread as the root of how far it lies from an end, and steps are an eighth of that,
+    so that a sum over them errs by far less than what it is summed for.
+    """
+    if width <= _EVERY_COUNT:
+        return np.arange(width + 1), np.ones(width + 1)
+    half = [0]
+    while half[-1] < width // 2:
+        half.append(half[-1] + max(1, int(half[-1] ** 0.5 / 8)))
+    near = np.array(half[:-1])
+    grid = np.unique(np.concatenate([near, width - near]))
+    gaps = np.concatenate([[1], np.diff(grid), [1]])
+    return grid, (gaps[:-1] + gaps[1:]) / 2
+
+
 class _Sums:
     """Sums over values of score and count, sides being tossed for: cumulants of tilted distributions."""
 
     def __init__(self, pooled: NDArray[np.int64], n: int, m: int) -> None:
-        self.x = np.arange(n + 1.0)
-        c = pooled[:, :, None].astype(np.float64)
-        y = c - self.x
-        possible = (y >= 0) & (y <= m)
-        y = np.where(possible, y, 0.0)
-        self.score = np.where(possible, js_terms(np.broadcast_to(self.x / n, y.shape), y / m), 0.0)
+        c, least = pooled[:, :, None], np.maximum(0, pooled - m)
+        widths = np.minimum(pooled, n) - least
+        if n <= _EVERY_COUNT:
+            x, steps = np.arange(n + 1), np.ones(n + 1)
+        else:
+            grids = {width: _grid(width) for width in np.unique(widths).tolist()}
+            longest = max(len(grid) for grid, _ in grids.values())
+            x, steps = np.full((*pooled.shape, longest), -1), np.ones((*pooled.shape, longest))
+            for at, width in np.ndenumerate(widths):
+                grid, step = grids[int(width)]
+                x[at][: len(grid)], steps[at][: len(grid)] = least[at] + grid, step
+        y = c - x
+        possible = (x >= 0) & (y >= 0) & (y <= m)
+        self.x, y = np.where(possible, x, 0.0), np.where(possible, y, 0.0)
+        self.score = np.where(possible, js_terms(self.x / n, y / m), 0.0)
         ways = special.gammaln(c + 1.0) - special.gammaln(self.x + 1.0) - special.gammaln(y + 1.0)
-        tossed = ways + special.xlogy(self.x, n / (n + m)) + special.xlogy(y, m / (n + m))
+        tossed = ways + special.xlogy(self.x, n / (n + m)) + special.xlogy(y, m / (n + m)) + np.log(steps)
         self.weight = np.where(possible, tossed, -np.inf)
 
     def cumulants(self, t: Floats, s: Floats) -> Floats:
         """K, means of score and count, their variances and covariance: shape (6, T)."""
-        tilted = self.weight + t[:, None, None] * self.score + s[:, None, None] * self.x
+        x = self.x
+        tilted = self.weight + t[:, None, None] * self.score + s[:, None, None] * x
         most = tilted.max(axis=2, keepdims=True)
         p = np.exp(tilted - most)
         total = p.sum(axis=2, keepdims=True)
         p /= total
         scored = p * self.score
-        f, x = scored.sum(axis=2), p @ self.x
+        counted = p * x
+        f, k = scored.sum(axis=2), counted.sum(axis=2)
         return np.stack(
             [
                 (most + np.log(total)).sum(axis=(1, 2)),
                 f.sum(axis=1),
-                x.sum(axis=1),
+                k.sum(axis=1),
                 ((scored * self.score).sum(axis=2) - f * f).sum(axis=1),
-                (p @ (self.x * self.x) - x * x).sum(axis=1),
-                (scored @ self.x - f * x).sum(axis=1),
+                ((counted * x).sum(axis=2) - k * k).sum(axis=1),
+                ((scored * x).sum(axis=2) - f * k).sum(axis=1),
             ]
         )
 

@@ -7,14 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.measure.divergence.coded import Codes
-from stereotrope.stats import (
-    chao_shen_entropy,
-    entropy,
-    even_entropy,
-    rarefied_entropy,
-    resampled_counts,
-    special,
-)
+from stereotrope.stats import chao_shen_entropy, entropy, even_entropy, rarefied_entropy, special
 from stereotrope.stats.arrays import Floats
 
 _BEYOND = 1.3
@@ -72,15 +65,17 @@ def together(results: Sequence[Scored]) -> Scored:
     return Scored(mean, unseen / np.maximum(n[:, 0], 1), float(np.mean(least)) if least else 0.0, few)
 
 
-def score(codes: Codes, n_values: int, how: Scoring, *, listed: bool) -> Scored:
-    """Score the labels; images without one are drawn too, so that n varies as it would."""
-    present = np.unique(codes[codes >= 0])
-    columns = (present[:, None] == codes[None, :]).astype(np.float32)
-    counts = columns.sum(axis=1)[:, None]
-    if how.n_bootstrap:
-        drawn = resampled_counts(columns, n_resamples=how.n_bootstrap, seed=how.seed)
-        counts = np.concatenate([counts, drawn], axis=1)
-    table = counts.T.astype(np.int64)
+def score(
+    codes: Codes, drawn: NDArray[np.int64] | None, n_values: int, how: Scoring, *, listed: bool
+) -> Scored:
+    """Score the labels, and those of resamples.
+
+    drawn: Counts of the resamples by value that occurs, rising; images without a label are drawn too, so that
+        n varies as it would. None where there are none.
+    """
+    present, seen = np.unique(codes[codes >= 0], return_counts=True)
+    counts = seen[:, None] if drawn is None else np.concatenate([seen[:, None], drawn], axis=1)
+    table = counts.T
     plain = _concentration(table, entropy(table), n_values, how)
     corrected = _concentration(table, chao_shen_entropy(table), n_values, how)
     m, k = how.pictures, n_values if listed else None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Key
@@ -17,7 +18,7 @@ from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.measure.units import THESE_PROMPTS
-from stereotrope.stats import normal_quantile, special
+from stereotrope.stats import normal_quantile, resampled_counts, special
 from stereotrope.tables import ALL_ATTRIBUTES
 
 _DEFINITIONS = ("paper", "capped", "released")
@@ -204,7 +205,14 @@ def _condition(
 ) -> list[dict[str, Any]]:
     """Rows of one condition: the mean over attributes, then each attribute."""
     columns = scope.attributes
-    single = [_attribute(coded, images, column, levels, values, how) for column in columns.tolist()]
+    drawn: list[NDArray[np.int64] | None] = [None] * len(columns)
+    if how.n_bootstrap:
+        own = coded.codes[np.ix_(images, columns)]
+        drawn = list(resampled_counts(own, n_resamples=how.n_bootstrap, seed=how.seed))
+    single = [
+        _attribute(coded, images, column, counts, levels, values, how)
+        for column, counts in zip(columns.tolist(), drawn, strict=True)
+    ]
     used = [result is not None for _, result in single]
     scored = [(row, result) for row, result in single if result is not None]
     mean = _counted(coded, images, columns, columns[used] if scored else columns)
@@ -226,6 +234,7 @@ def _attribute(
     coded: CodedLabels,
     images: Ints,
     column: int,
+    drawn: NDArray[np.int64] | None,
     levels: Mapping[str, str | None],
     values: _Values,
     how: Scoring,
@@ -246,7 +255,7 @@ def _attribute(
         return {**row, "undefined": ONE_VALUE}, None
     if n == 1:
         return {**row, "undefined": ONE_IMAGE}, None
-    result = score(codes, n_values, how, listed=where == LISTED)
+    result = score(codes, drawn, n_values, how, listed=where == LISTED)
     if how.released and result.scores[0, 0] < _DROPPED:
         return {**row, "undefined": DROPPED}, None
     return row, result

@@ -1,0 +1,84 @@
+"""Bootstrap counts of distinct rows have the distribution of images that are drawn one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stereotrope.stats import bootstrap, redraws, resampled_js
+from stereotrope.stats.counts import one_hot
+from stereotrope.stats.redraws import redrawn_counts
+
+
+@pytest.fixture(params=["images", "rows"])
+def way(request, monkeypatch):
+    """Draw this way whatever the size."""
+    monkeypatch.setattr(redraws, "redrawing", lambda *_: (request.param, 0.0))
+    return request.param
+
+
+def alike(counts, others) -> None:
+    """Two sets of resamples with the same means and covariances, within their errors."""
+    spread = np.sqrt(np.diag(np.cov(others)))
+    error = 5 * np.sqrt(2 / counts.shape[1])
+    assert (np.abs(counts.mean(axis=1) - others.mean(axis=1)) <= error * spread + 1e-9).all()
+    assert np.abs(np.cov(counts) - np.cov(others)).max() <= 2 * error * spread.max() ** 2
+
+
+def test_rows_are_drawn_with_the_moments_of_a_multinomial(way):
+    codes, weights = np.array([[0, 0], [0, 1], [1, 1], [2, 0]]), np.array([60, 5, 30, 0])
+    hot = one_hot(codes, weights)
+    counts = redrawn_counts(hot, 20_000, np.random.default_rng(0))
+    share = weights / 95
+    cov = 95 * (np.diag(share) - np.outer(share, share))
+    np.testing.assert_allclose(counts.mean(axis=1), hot.columns @ weights, atol=0.2)
+    np.testing.assert_allclose(np.cov(counts), hot.columns @ cov @ hot.columns.T, atol=1.0)
+    assert (counts[:3].sum(axis=0) == 95).all()
+
+
+def test_smoothed_counts_are_those_of_labels_borrowed_image_by_image(way):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 4, (48, 3))
+    codes[:, 1] = np.where(rng.random(48) < 0.7, codes[:, 0], codes[:, 1])
+    codes[rng.random(48) < 0.2, 2] = -1
+    group, sizes = np.repeat([0, 1], [8, 40]), [8, 40]
+    _, one_by_one = bootstrap._one_by_one(codes, group, sizes, 20_000, 0)
+    _, by_rows = bootstrap._by_rows(codes, group, sizes, 20_000, 0)
+    for mine, others in zip(by_rows, one_by_one, strict=True):
+        alike(mine, others)
+
+
+def test_borrowed_labels_have_the_distribution_that_can_be_counted_out():
+    # Two images with one value each, a pool of three with the second and one without a label.
+    counts, pool, n = np.tile([[2.0], [0.0]], 40_000).astype(np.float32), np.array([0, 3, 1]), 2
+    drawn = counts + bootstrap._borrowed(counts, n, pool, np.random.default_rng(2))
+    keys, times = np.unique(drawn.T, axis=0, return_counts=True)
+    found = {tuple(key): k / 40_000 for key, k in zip(keys.astype(int).tolist(), times.tolist(), strict=True)}
+    # Each label is kept with 1/2, else the second value with 3/4 and none with 1/4.
+    expected = {(2, 0): 1 / 4, (1, 1): 3 / 8, (1, 0): 1 / 8, (0, 2): 9 / 64, (0, 1): 6 / 64, (0, 0): 1 / 64}
+    assert found.keys() == expected.keys()
+    for key, p in expected.items():
+        assert abs(found[key] - p) < 5 * np.sqrt(p * (1 - p) / 40_000)
+
+
+def test_it_depends_on_the_seed_and_not_on_the_order_of_images(way):
+    rng = np.random.default_rng(3)
+    codes, groups, order = rng.integers(-1, 3, (150, 2)), np.repeat([0, 1], [80, 70]), rng.permutation(150)
+    first = resampled_js(codes, groups, n_resamples=200)
+    again = resampled_js(codes[order], groups[order], n_resamples=200)
+    np.testing.assert_array_equal(first.js, again.js)
+    np.testing.assert_array_equal(first.floor, again.floor)
+    assert not np.array_equal(first.js, resampled_js(codes, groups, n_resamples=200, seed=1).js)
+
+
+@pytest.mark.parametrize("missing", [0.05, 0.4])
+def test_floors_of_resamples_with_missing_labels_follow_the_exact_ones(monkeypatch, missing):
+    rng = np.random.default_rng(4)
+    codes = np.stack([rng.choice(6, 140, p=p) for p in rng.dirichlet(np.ones(6), 2)], axis=1)
+    codes[rng.random(codes.shape) < missing] = -1
+    groups = np.repeat([0, 1], [60, 80])
+    quick = resampled_js(codes, groups, n_resamples=60).floor
+    monkeypatch.setattr("stereotrope.stats.counts.few", lambda sizes: True)
+    exact = resampled_js(codes, groups, n_resamples=60).floor
+    np.testing.assert_allclose(quick, exact, rtol=0.02)
+    assert np.abs(quick / exact - 1).mean() < 0.004
