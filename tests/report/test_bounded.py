@@ -82,7 +82,7 @@ def _filled(rows: pl.DataFrame, types: Mapping[str, type[pl.DataType]]) -> pl.Da
 
 @pytest.fixture
 def few_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materials, "MOST_LISTED", 40)
+    monkeypatch.setattr(materials, "MOST_IN_PAGE", 40)
 
 
 @pytest.mark.usefixtures("few_listed")

@@ -13,7 +13,7 @@ import pytest
 
 from stereotrope import report
 from stereotrope.report.document import asset
-from stereotrope.report.exports import Drawn, Exports, write_figures
+from stereotrope.report.exports import DrawnFigures, Exports, write_figures
 
 MARK = "zq9"
 TEXTS = {
@@ -116,7 +116,7 @@ def test_only_colours_of_a_chart_are_variables(tmp_path: Path) -> None:
         "mark": {"type": "text", "stroke": "var(--paper)"},
         "encoding": {"y": {"field": "color"}, "text": {"field": "text"}, "color": colour},
     }
-    drawn = Drawn(tmp_path / "run")
+    drawn = DrawnFigures(tmp_path / "run")
     write_figures([], {"chart": spec}, Exports(tmp_path), style=asset("style.css"), drawn=drawn)
     drawn = (tmp_path / "chart.svg").read_text(encoding="utf-8")
     shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)

@@ -18,9 +18,9 @@ import pytest
 from tests.report.made_up import FakeRun, draw
 
 from stereotrope import report
-from stereotrope.report.charts.engine import Chart, Drawing
+from stereotrope.report.charts.engine import Chart, DrawnChart
 from stereotrope.report.charts.lanes import draw_charts
-from stereotrope.report.kept import Kept
+from stereotrope.report.kept import KeptTexts
 
 Make = Callable[..., FakeRun]
 PLANTED = b"<svg>planted</svg>"
@@ -42,7 +42,7 @@ def plant_figures(run: FakeRun) -> None:
     before = {p.name: digest(p.read_bytes()) for p in figures.glob("*.svg")}
     for file in figures.glob("*.svg"):
         file.write_bytes(PLANTED)
-    kept = Kept(cache)
+    kept = KeptTexts(cache)
     with kept.saved():
         for line in cache.read_text().splitlines()[1:]:
             key, of = line.split(" ", 1)
@@ -112,7 +112,7 @@ def test_a_thumbnail_is_drawn_once_for_one_picture(make_run: Make) -> None:
     run = make_run()
     page = report.write(run, figures=False)
     cache = run.path / "cache" / "thumbnails"
-    kept = Kept(cache)
+    kept = KeptTexts(cache)
     with kept.saved():
         for line in cache.read_text().splitlines()[1:]:
             kept.put(line.split(" ", 1)[0], "data:image/webp;base64,PLANTED")
@@ -149,22 +149,22 @@ def test_where_nothing_can_be_kept_the_report_is_the_same(make_run: Make) -> Non
 
 def test_work_that_was_stopped_keeps_what_it_did_not_come_to(tmp_path: Path) -> None:
     file = tmp_path / "cache" / "texts"
-    with (first := Kept(file)).saved():
+    with (first := KeptTexts(file)).saved():
         first.put("a", "1")
         first.put("b", "2")
 
-    def stopped(kept: Kept) -> None:
+    def stopped(kept: KeptTexts) -> None:
         with kept.saved():
             kept.put("c", "3")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        stopped(Kept(file))
-    with (third := Kept(file)).saved():
+        stopped(KeptTexts(file))
+    with (third := KeptTexts(file)).saved():
         assert [third.get(key) for key in "abc"] == ["1", "2", "3"]
-    with (fourth := Kept(file)).saved():
+    with (fourth := KeptTexts(file)).saved():
         assert fourth.get("b") == "2"
-    assert [Kept(file).get(key) for key in "abc"] == [None, "2", None]
+    assert [KeptTexts(file).get(key) for key in "abc"] == [None, "2", None]
 
 
 def charts(n: int) -> list[Chart]:
@@ -184,7 +184,7 @@ def test_charts_drawn_side_by_side_are_those_drawn_one_by_one() -> None:
     assert children() == before
     seen: set[str] = set()
 
-    async def beside() -> list[Drawing | ValueError]:
+    async def beside() -> list[DrawnChart | ValueError]:
         made = []
         for one in draw_charts(asked, most=2):
             made.append(one)
@@ -198,7 +198,7 @@ def test_charts_drawn_side_by_side_are_those_drawn_one_by_one() -> None:
     assert [str(one) if isinstance(one, ValueError) else one for one in made] == [
         str(one) if isinstance(one, ValueError) else one for one in alone
     ]
-    assert [one.png is not None for one in made if isinstance(one, Drawing)] == [
+    assert [one.png is not None for one in made if isinstance(one, DrawnChart)] == [
         chart.png for chart in asked if chart.text != "{"
     ]
 

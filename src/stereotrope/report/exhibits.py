@@ -18,7 +18,7 @@ from PIL import Image
 from stereotrope.errors import StereotropeError
 from stereotrope.pictures import decode
 from stereotrope.report.charts.lanes import processors
-from stereotrope.report.kept import FOLDER, Kept
+from stereotrope.report.kept import FOLDER, KeptTexts
 from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.sheets import Sheet
 from stereotrope.run import Run, refuse_stopped
@@ -92,7 +92,7 @@ class SmallCopies:
     """
 
     def __init__(self, run: Run) -> None:
-        self._run, self._kept = run, Kept(run.path / FOLDER / "thumbnails")
+        self._run, self._kept = run, KeptTexts(run.path / FOLDER / "thumbnails")
         self._ending = contextlib.ExitStack()
 
     def __enter__(self) -> Self:

@@ -17,10 +17,10 @@ import polars as pl
 from stereotrope import escape
 from stereotrope.errors import RunError
 from stereotrope.report.charts.drawing import CONFIG, side_by_side
-from stereotrope.report.charts.engine import Chart, Drawing
+from stereotrope.report.charts.engine import Chart, DrawnChart
 from stereotrope.report.charts.lanes import draw_charts
 from stereotrope.report.datatable import pairs_of
-from stereotrope.report.kept import FOLDER, Kept
+from stereotrope.report.kept import FOLDER, KeptTexts
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
 
@@ -58,13 +58,13 @@ class Exports:
     def write(self, name: str, data: bytes) -> None:
         """Write one file."""
         path = self.folder / name
-        if read_file(path) != data:
+        if bytes_at(path) != data:
             write_atomic(path, data)
         self.written.append(path)
         refuse_stopped(self.stop, f"report: stopped after {self.folder.name}/{name}")
 
 
-def read_file(path: Path) -> bytes | None:
+def bytes_at(path: Path) -> bytes | None:
     """What a file holds, None where it cannot be read."""
     with contextlib.suppress(OSError):
         return path.read_bytes()
@@ -145,7 +145,7 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
     return "\n".join(lines)
 
 
-class Drawn:
+class DrawnFigures:
     """The figures that the last report of a run drew: files of its folder, known by what they were drawn of.
 
     A file that is not as it was written counts as none.
@@ -153,18 +153,18 @@ class Drawn:
 
     def __init__(self, run: Path) -> None:
         self.folder = run / "report" / "figures"
-        self._kept = Kept(run / FOLDER / "figures")
+        self._kept = KeptTexts(run / FOLDER / "figures")
 
-    def find(self, name: str, chart: Chart) -> Drawing | None:
+    def find(self, name: str, chart: Chart) -> DrawnChart | None:
         """The drawing of a chart, None where it must be drawn."""
         kept = (self._kept.get(_key(chart)) or "").split()
-        files = [read_file(self.folder / f"{name}{ending}") for ending in _DRAWN[: len(kept)]]
+        files = [bytes_at(self.folder / f"{name}{ending}") for ending in _DRAWN[: len(kept)]]
         if not files or kept != [hashlib.sha256(data or b"").hexdigest() for data in files]:
             return None
         svg, png = [*files, None][:2]
-        return Drawing(svg or b"", png)
+        return DrawnChart(svg or b"", png)
 
-    def put(self, chart: Chart, drawing: Drawing) -> None:
+    def put(self, chart: Chart, drawing: DrawnChart) -> None:
         """Remember what was written of a chart."""
         digests = [hashlib.sha256(data).hexdigest() for data in drawing if data is not None]
         self._kept.put(_key(chart), " ".join(digests))
@@ -185,7 +185,7 @@ def write_figures(
     out: Exports,
     *,
     style: str,
-    drawn: Drawn,
+    drawn: DrawnFigures,
 ) -> None:
     """Write every chart as SVG in the light theme without a browser.
 

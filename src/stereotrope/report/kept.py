@@ -32,7 +32,7 @@ def keep(file: Path, data: bytes) -> None:
         write_atomic(file, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
 
 
-class Kept:
+class KeptTexts:
     """Texts by key in one file: those of the last report until :meth:`save`, then those that this one used.
 
     Keys have no space and texts no line break.

@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.report.numbers import count
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
-from stereotrope.report.sheets import MOST_LISTED, Places, Sheet, cells_of, most_of_each
+from stereotrope.report.sheets import MOST_IN_PAGE, Places, Sheet, most_of_each, prompt_cells
 from stereotrope.run import Run
 from stereotrope.tables import (
     ESTIMATE_COLUMNS,
@@ -265,7 +265,7 @@ class Material:
 
     @cached_property
     def _sheets(self) -> tuple[list[Sheet], Places]:
-        cells = cells_of(self.run.scan("images"))
+        cells = prompt_cells(self.run.scan("images"))
         known = self.prompts.select("prompt_id", "text", *self.factors)
         cells = cells.join(known, on="prompt_id", how="left", maintain_order="left")
         bare, of_cell = [], []
@@ -286,7 +286,7 @@ class Material:
             of_cell.append(part.select("generator", "prompt_id", sheet=pl.lit(at, pl.UInt32)))
         no_cell = cells.select("generator", "prompt_id", sheet=pl.lit(0, pl.UInt32)).clear()
         places = Places(self.run.scan("images"), pl.concat([no_cell, *of_cell]), sheets := [])
-        rows = self._first_rows(places, most_of_each([sheet.n_usable for sheet in bare], MOST_LISTED))
+        rows = self._first_rows(places, most_of_each([sheet.n_usable for sheet in bare], MOST_IN_PAGE))
         sheets += [replace(sheet, images=rows.get(at, [])) for at, sheet in enumerate(bare)]
         return sheets, places
 

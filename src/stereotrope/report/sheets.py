@@ -8,7 +8,7 @@ import polars as pl
 
 from stereotrope.tables import ABSENT, LABELLED
 
-MOST_LISTED = 10_000
+MOST_IN_PAGE = 10_000
 """Usable pictures that a page names: about as many as have room for a thumbnail."""
 _CELL = ["generator", "prompt_id"]
 
@@ -21,7 +21,7 @@ class Sheet:
         can have labels.
     texts: The different texts of its prompts.
     images: The first of its images in order, usable ones and others, at most so many that all conditions
-        together have :data:`MOST_LISTED` of each.
+        together have :data:`MOST_IN_PAGE` of each.
     """
 
     anchor: str
@@ -41,7 +41,7 @@ class Sheet:
         return [row["image_id"] for row in self.images if row["status"] == "ok"]
 
 
-def cells_of(images: pl.LazyFrame) -> pl.DataFrame:
+def prompt_cells(images: pl.LazyFrame) -> pl.DataFrame:
     """Each prompt of each generator with its numbers of images, in the order of the run."""
     status = pl.col("status")
     counts = {"n_usable": status == "ok", "n_absent": status == ABSENT, "n_labelled": status.is_in(LABELLED)}
@@ -96,7 +96,7 @@ class Places:
             yield self._sheets[sheet], members
 
 
-def most_of_each(sizes: Sequence[int], most: int = MOST_LISTED) -> int:
+def most_of_each(sizes: Sequence[int], most: int = MOST_IN_PAGE) -> int:
     """How many of each condition can be listed, so that all have at most ``most``; at least one."""
     low, high = 1, max([1, *sizes])
     while low < high:

@@ -10,7 +10,7 @@ from stereotrope.report.charts.engine import MOST_PIXELS
 from stereotrope.report.contract import sections_in_order
 from stereotrope.report.document import asset
 from stereotrope.report.exhibits import BUDGET
-from stereotrope.report.exports import MOST_TEXT_ROWS, Drawn, Exports, write_figures, write_table
+from stereotrope.report.exports import MOST_TEXT_ROWS, DrawnFigures, Exports, write_figures, write_table
 from stereotrope.report.material import Material, Words
 from stereotrope.report.page import build
 from stereotrope.report.series import series_in
@@ -59,7 +59,7 @@ def write(
         _write_tables(material, tables)
         _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")
         if figures:
-            drawn = Drawn(run.path)
+            drawn = DrawnFigures(run.path)
             write_figures(page.figures, page.drawings, drawings, style=asset("style.css"), drawn=drawn)
             _readme(drawings, _VECTOR_ONLY, ".png", ".svg")
         if out is None:

@@ -25,18 +25,18 @@ class Chart(NamedTuple):
     png: bool
 
 
-class Drawing(NamedTuple):
+class DrawnChart(NamedTuple):
     """A chart as SVG, and as PNG where that was wanted and has room in :data:`MOST_PIXELS`."""
 
     svg: bytes
     png: bytes | None
 
 
-def draw(chart: Chart, engine: Any) -> Drawing:
+def draw_chart(chart: Chart, engine: Any) -> DrawnChart:
     """Draw a chart; ValueError where it cannot be drawn."""
     svg = engine.vegalite_to_svg(chart.text, allowed_base_urls=[])
     scale = _scale(svg) if chart.png else None
-    return Drawing(svg.encode("utf-8"), engine.svg_to_png(svg, scale=scale) if scale else None)
+    return DrawnChart(svg.encode("utf-8"), engine.svg_to_png(svg, scale=scale) if scale else None)
 
 
 def _scale(svg: str) -> float | None:
@@ -47,7 +47,7 @@ def _scale(svg: str) -> float | None:
     return None if fits < 1 else min(_PNG_SCALE, fits)
 
 
-def ask(chart: Chart, to: IO[bytes], by: IO[bytes]) -> Drawing:
+def ask(chart: Chart, to: IO[bytes], by: IO[bytes]) -> DrawnChart:
     """Have a process draw a chart; ValueError where it cannot, EOFError where the process has ended."""
     to.write(json.dumps(chart).encode() + b"\n")
     to.flush()
@@ -57,13 +57,13 @@ def ask(chart: Chart, to: IO[bytes], by: IO[bytes]) -> Drawing:
     svg, png, problem = json.loads(line)
     if problem is not None:
         raise ValueError(problem)
-    return Drawing(svg.encode("utf-8"), None if png is None else base64.b64decode(png))
+    return DrawnChart(svg.encode("utf-8"), None if png is None else base64.b64decode(png))
 
 
 def _answers(lines: Iterable[bytes], engine: Any) -> Iterator[tuple[str | None, str | None, str | None]]:
     for line in lines:
         try:
-            svg, png = draw(Chart(*json.loads(line)), engine)
+            svg, png = draw_chart(Chart(*json.loads(line)), engine)
         except ValueError as error:
             yield None, None, str(error)
         else:

@@ -11,7 +11,7 @@ from typing import Any
 
 from stereotrope.report.charts import engine as drawing
 from stereotrope.report.charts.drawing import drawing_engine
-from stereotrope.report.charts.engine import Chart, Drawing
+from stereotrope.report.charts.engine import Chart, DrawnChart
 
 _MOST_LANES = 16
 _A_LANE = 6
@@ -24,7 +24,7 @@ def processors() -> int:
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
-def draw_charts(charts: Sequence[Chart], *, most: int | None = None) -> Generator[Drawing | ValueError]:
+def draw_charts(charts: Sequence[Chart], *, most: int | None = None) -> Generator[DrawnChart | ValueError]:
     """Draw charts, in their order; for one that cannot be drawn the reason.
 
     most: Processes at most; as many as there are processors when None. Few charts are drawn in this one.
@@ -57,7 +57,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _by_any(chart: Chart, free: "queue.SimpleQueue[subprocess.Popen[bytes]]") -> Drawing | ValueError:
+def _by_any(chart: Chart, free: "queue.SimpleQueue[subprocess.Popen[bytes]]") -> DrawnChart | ValueError:
     process = free.get()
     try:
         assert process.stdin is not None
@@ -71,8 +71,8 @@ def _by_any(chart: Chart, free: "queue.SimpleQueue[subprocess.Popen[bytes]]") ->
         free.put(process)
 
 
-def _judged(chart: Chart, engine: Any) -> Drawing | ValueError:
+def _judged(chart: Chart, engine: Any) -> DrawnChart | ValueError:
     try:
-        return drawing.draw(chart, engine)
+        return drawing.draw_chart(chart, engine)
     except ValueError as error:
         return error
