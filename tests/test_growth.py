@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -76,6 +77,7 @@ def test_nothing_of_this_project_names_the_package():
         ("annotators", "is a region dark"),
         ("measures", "How often one half of a picture is dark"),
         ("suites", "Halves — are the two halves"),
+        ("strategies", "other words where pictures are alike"),
     ],
 )
 def test_what_it_adds_is_listed_with_its_name(site, tmp_path, command, line):
@@ -190,6 +192,81 @@ def test_the_numbers_are_in_the_terminal_and_the_exports(audited, site):
     assert pl.read_csv(tables / "unlike_halves.csv").height == 2
     assert pl.read_csv(tables / "dark_halves.csv").height == 8
     assert "unlike halves" in stereotrope(folder, "show", "run", site=site).stdout.lower()
+
+
+@pytest.fixture(scope="module")
+def mitigated(audited, site, tmp_path_factory):
+    """A copy of the run with its strategy carried out, and what the command said."""
+    folder = tmp_path_factory.mktemp("mitigated")
+    shutil.copytree(audited[0] / "run", folder / "run")
+    return folder, stereotrope(folder, "mitigate", "run", "--with", "vary:by night", site=site)
+
+
+def test_its_strategy_rewrites_by_what_its_annotator_found(mitigated, audited):
+    folder, done = mitigated
+    assert done.returncode == 0, done.stderr
+    rows = {row["query"]: row for row in pl.read_csv(folder / "run" / "mitigated.csv").to_dicts()}
+    sets = st.open(audited[0] / "run").labels.filter(attribute="alike")
+    first = st.open(audited[0] / "run").subjects.filter(subject_kind="set", position=0)
+    prompts = st.open(audited[0] / "run").images.join(st.open(audited[0] / "run").prompts, on="prompt_id")
+    of = sets.join(first, on="subject_id").join(prompts, on="image_id").group_by("text")
+    for text, share in of.agg((pl.col("value") == "yes").mean()).rows():
+        changed = share >= 0.5
+        assert rows[text]["status"] == ("rewritten" if changed else "kept")
+        assert rows[text]["prompt"] == (f"{text}, by night" if changed else text)
+    run = st.open(folder / "run")
+    assert set(run.prompts["mitigation"]) == {"none", "vary"}
+    assert run.labels.filter(attribute="shade").height == 32
+
+
+def test_a_strategy_of_a_package_that_is_gone_leaves_its_prompts(mitigated):
+    folder, _ = mitigated
+    refused = stereotrope(folder, "mitigate", "run", "--with", "vary")
+    assert refused.returncode == 2
+    assert "of the package halves 1.0, which is not installed" in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
+    assert set(st.open(folder / "run").prompts["mitigation"]) == {"none", "vary"}
+    assert stereotrope(folder, "report", "run").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("was", "broken", "rule"),
+    [
+        (
+            "        alike = [",
+            "        raise KeyError('alike')\n        alike = [",
+            "fails (KeyError: 'alike')",
+        ),
+        ('Rewrite(case.prompt, "kept"', 'Rewrite(None, "kept"', "status is one of"),
+        (
+            'return Rewrite(case.prompt, "kept", "its pictures differ")',
+            "return case.prompt",
+            "process must give",
+        ),
+        (
+            "self.name, self.words = name, words",
+            "self.name, self.words = '', words",
+            "name must be of type str",
+        ),
+    ],
+)
+def test_a_strategy_that_fails_or_breaks_a_rule_is_named_and_nothing_of_it_is_kept(
+    audited, site, tmp_path, was, broken, rule
+):
+    shutil.copytree(audited[0] / "run", tmp_path / "run")
+    shutil.copytree(site, tmp_path / "site")
+    file = tmp_path / "site" / "halves" / "strategies.py"
+    assert was in file.read_text()
+    file.write_text(file.read_text().replace(was, broken).replace("alike: yes", "nothing"))
+    refused = stereotrope(tmp_path, "mitigate", "run", "--with", "vary", site=tmp_path / "site")
+    said = " ".join(refused.stderr.split())
+    assert refused.returncode == 2, said
+    assert "strategies: 'vary' of the package halves fails" in said
+    assert rule in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "run" / "mitigated.csv").exists()
+    mended = stereotrope(tmp_path, "mitigate", "run", "--with", "vary", "--prompts-only", site=site)
+    assert mended.returncode == 0, mended.stderr
 
 
 def test_a_run_outlives_the_package(audited):

@@ -1,4 +1,4 @@
-"""``stereotrope run`` that notes each batch that models here draw or encode, and is killed in the n-th.
+"""``stereotrope run`` that notes batches that models here draw, encode or cluster, and is killed in the n-th.
 
 Run as ``python killed_batches.py LOG N ARGUMENTS…``; N = 0 lets it end.
 """
@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from stereotrope.annotate import Encoder
+from stereotrope.annotate import ClusterPrompts, Encoder
 from stereotrope.cli import main
 from stereotrope.generate import DiffusersGenerator
 
@@ -30,6 +30,7 @@ if __name__ == "__main__":
         (DiffusersGenerator, "process_batch"),
         (Encoder, "encode_pictures"),
         (Encoder, "encode_texts"),
+        (ClusterPrompts, "process"),
     ):
         setattr(maker, name, noted(getattr(maker, name)))
     main(sys.argv[3:])

@@ -2,12 +2,17 @@
 
 import io
 import json
+import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from tests.run import kill
 
 import stereotrope as st
 from stereotrope.annotate import ClusterPrompts, create
@@ -107,6 +112,36 @@ def test_clusters_their_means_and_texts_stand_in_tables_and_in_the_report(study,
         shown = np.asarray(Image.open(made.path / row["path"]))
         assert shown == pytest.approx(mean, abs=0.51)
     assert made.info["annotators"][-1]["kind"] == "ClusterPrompts"
+
+
+def assert_survives(study, kills):
+    """Kill the command in the batches that ``kills`` picks among those that there are, and let it go on."""
+
+    def start(name, batch=0):
+        script = [sys.executable, str(Path(__file__).parent / "killed_batches.py"), f"{name}.log", str(batch)]
+        command = [*script, "--quiet", "run", "audit.yaml", "-o", name]
+        return subprocess.run(command, cwd=study, check=False, capture_output=True).returncode
+
+    def noted(name):
+        return (study / f"{name}.log").read_text().split()
+
+    assert start("calm") == 0
+    batches = noted("calm")
+    hit = [batch for batch in kills(len(batches)) if start("killed", batch) == -signal.SIGKILL]
+    assert hit
+    assert start("killed") == 0
+    assert kill.tables(study / "killed") == kill.tables(study / "calm")
+    # A group that was done is not done again; the one that a kill hit may be.
+    assert noted("killed").count("12") <= batches.count("12") + len(hit)
+
+
+def test_a_run_that_is_killed_while_it_searches_texts_ends_in_the_same_tables(study):
+    assert_survives(study, lambda n: [n - 2])
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_in_many_batches_ends_in_the_same_tables(study):
+    assert_survives(study, lambda n: [*range(1, n, max(1, n // 6)), 1, 2, 1])
 
 
 def test_pictures_that_pipelines_draw_are_read_inside_and_clustered_in_one_run(

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from tests.measure.listed import findings
 
-from stereotrope.measure import paired_difference
+from stereotrope.measure import paired_difference, ssi
 
 QUERIES = [f"q{i}" for i in range(20)]
 SCORES = {
@@ -162,3 +162,41 @@ def test_runs_in_which_nothing_changes_tell_nothing(block: int) -> None:
     # 3 tested places at a false discovery rate of 5%: of 30 runs at most 4 tell any with p > 0.98.
     told_in = [told({}, seed=100 + 30 * block + i).height > 0 for i in range(30)]
     assert sum(told_in) <= 4
+
+
+def judged_at_random(seed: int, spread: float) -> pl.DataFrame:
+    """Answers to ten items of three levels of twenty queries; ``spread`` is that of the queries' log odds."""
+    rng, rows = np.random.default_rng(seed), []
+    for query in QUERIES:
+        share = 1 / (1 + np.exp(0.5 - rng.normal(0, spread)))
+        for level in ("none", "ethical", "refine"):
+            for item in range(10):
+                for look in range(2):
+                    images, said = f"{query}{level}", "yes" if rng.uniform() < share else "no"
+                    rows.append((f"{images}-{look}", images, f"Q{item}", said, "m", query, level))
+    names = ["image_id", "images", "attribute", "value", "generator", "query", "mitigation"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def told_of_chance(seed: int, spread: float) -> bool:
+    """Whether a run whose judge answers at random, whatever the mitigation, tells anything of one."""
+    answers, rng = judged_at_random(seed, spread), np.random.default_rng(seed)
+    index = ssi(answers, by=["generator", "query", "mitigation"], query="query").filter(measure="ssi")
+    scores = [index]
+    for name, (mean, sd) in list(SCORES.items())[1:]:
+        values = pl.Series(rng.normal(mean, sd, index.height))
+        scores.append(index.with_columns(measure=pl.lit(name), value=values))
+    compared = pl.concat([paired_difference(one) for one in scores], how="diagonal")
+    return findings(compared, answers.unique("images", maintain_order=True)).height > 0
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_a_judge_that_answers_at_random_tells_nothing_of_mitigations(spread: float) -> None:
+    assert sum(told_of_chance(seed, spread) for seed in range(3)) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_a_judge_that_answers_at_random_holds_the_level(spread: float) -> None:
+    # Of 100 runs at 5% more than 11 tell something in 4 of 1,000.
+    assert sum(told_of_chance(seed, spread) for seed in range(1_000, 1_100)) <= 11

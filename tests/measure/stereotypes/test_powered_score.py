@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from stereotrope import measure
-from stereotrope.stats import above_interval, prediction_powered_share
+from stereotrope.stats import above_interval, above_p, prediction_powered_share
 
 
 def seen(values: list[str], concept: str = "doctor") -> pl.DataFrame:
@@ -43,6 +44,42 @@ def test_it_is_the_powered_share_less_the_true_one_with_both_intervals() -> None
     assert (score["low"], score["high"]) == (0.0, away["high"])
     assert (score["n"], score["n_reference"]) == (400, 80)
     assert "assumed" in score["flags"]
+
+
+def test_p_is_that_of_a_binomial_of_the_effective_number_of_labels() -> None:
+    labels = seen(["yes", "no"] * 200)
+    people = labels.head(80).with_columns(value=pl.Series((["yes"] * 9 + ["no"]) * 8))
+    found = part(measure.ppi_stereotype_score(labels, people, "hat", reference=known(0.7)))
+    share = measure.ppi_share(labels, people, "hat", value="yes", by=("generator", "concept")).row(
+        0, named=True
+    )
+    n = float(share["method"].rpartition("effective n ")[2])
+    k = share["value"] * n
+    # P(K >= k) of a binomial is a beta distribution's at any k.
+    assert found["p_value"] == pytest.approx(stats.beta.cdf(0.7, k, n - k + 1), rel=0.05)
+    assert found["q_value"] == found["p_value"] < 0.01
+    assert "p: binomial, one-sided, above 0" in found["method"]
+    wide = part(measure.ppi_stereotype_score(labels, people, "hat", reference=known(0.7), margin=0.25))
+    assert wide["p_value"] > 0.5
+    away = part(measure.ppi_stereotype_score(labels, people, "hat", reference=known(0.7)), "difference")
+    assert (away["p_value"], away["q_value"]) == (None, None)
+
+
+@pytest.mark.parametrize(("p", "n_labelled"), [(0.3, 60), (0.5, 20), (0.3, 200)])
+def test_the_test_holds_its_level_and_finds_what_is_above(p: float, n_labelled: int) -> None:
+    rng, n = np.random.default_rng(12), 1_000
+    of_both = [[(1 - p) * 0.8, (1 - p) * 0.2], [p * 0.1, p * 0.9]]
+    both = rng.multinomial(n_labelled, np.ravel(of_both), size=n).reshape(n, 1, 2, 2)
+    alone = rng.multinomial(2_000 - n_labelled, np.sum(of_both, axis=0), size=n).reshape(n, 1, 2)
+    found = prediction_powered_share(both, alone)
+    share, number = found.value.ravel(), found.n_effective.ravel()
+
+    def told(true: float) -> float:
+        p_values = [above_p(x * k, k, true, true, true) for x, k in zip(share, number, strict=True)]
+        return float(np.mean(np.array(p_values) <= 0.05))
+
+    assert told(p) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
+    assert told(p - 0.2) > 0.6
 
 
 def test_a_difference_that_is_below_0_for_sure_leaves_the_score_without_an_interval() -> None:
