@@ -1,6 +1,7 @@
 """Finding files that a metadata file names, without ever leaving the folder."""
 
 import errno
+import itertools
 import os
 import re
 import stat
@@ -37,14 +38,15 @@ class FolderIndex:
         self.root = folder.resolve(strict=True)
         self.closed: list[str] = []
         walk = os.walk(self.root, onerror=self._note_closed)
-        paths = (Path(parent, name) for parent, _, names in walk for name in names)
-        found = sorted(path.relative_to(self.root).as_posix() for path in paths)
+        self._base = os.path.join(self.root, "")
+        paths = (os.path.join(parent, name) for parent, _, names in walk for name in names)
+        found = sorted(path.removeprefix(self._base).replace(os.sep, "/") for path in paths)
         self.closed.sort()
         self.unreadable = [name for name in found if _SURROGATE.search(name)]
         names = [name for name in found if not _SURROGATE.search(name)]
         self.pictures = [name for name in names if is_picture_like(name)]
         self._spellings: dict[str, list[str]] = {}
-        for name in names:
+        for name in itertools.filterfalse(str.isascii, names):  # others are spelt in one way
             self._spellings.setdefault(unicodedata.normalize("NFC", name), []).append(name)
 
     def locate(self, name: str) -> tuple[str, Path]:
@@ -59,26 +61,26 @@ class FolderIndex:
         relative = "/".join(part for part in name.split("/") if part not in ("", "."))
         if not relative:
             raise PictureError("is no regular file")
-        if not _is_there(self.root / relative):
+        if not _is_there(os.path.join(self._base, relative)):
             spellings = self._spellings.get(unicodedata.normalize("NFC", relative), [])
             if len(spellings) != 1:
                 raise PictureError("file is missing")
             relative = spellings[0]
-        return relative, self._contained(relative)
+        return relative, Path(self._contained(relative))
 
     def read(self, relative: str) -> bytes:
         """Read a located file, its place checked again."""
         return read_file(self._contained(relative))
 
-    def _contained(self, relative: str) -> Path:
-        path = self.root / relative
+    def _contained(self, relative: str) -> str:
+        path = os.path.join(self._base, relative)
         try:
-            resolved = path.resolve(strict=True)
-        except (OSError, RuntimeError) as error:
-            if isinstance(error, OSError) and error.errno not in _NOT_THERE:
+            resolved = os.path.realpath(path, strict=True)
+        except OSError as error:
+            if error.errno not in _NOT_THERE:
                 raise _unreadable(error) from error
-            raise PictureError("link leads nowhere" if path.is_symlink() else "file is missing") from error
-        if not resolved.is_relative_to(self.root):
+            raise PictureError("link leads nowhere" if os.path.islink(path) else "file is missing") from error
+        if not resolved.startswith(self._base):
             raise PictureError("link leads out of the folder")
         return resolved
 
@@ -90,7 +92,7 @@ class FolderIndex:
         self.closed.append(Path(error.filename).relative_to(self.root).as_posix())
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path | str) -> bytes:
     """Read a regular file of at most :data:`stereotrope.pictures.MAX_BYTES`; never waits on a pipe or device.
 
     Raises PictureError: It is something else, or too large.
@@ -115,7 +117,7 @@ def read_file(path: Path) -> bytes:
         raise _unreadable(error) from error
 
 
-def _is_there(path: Path) -> bool:
+def _is_there(path: str) -> bool:
     try:
         os.lstat(path)
     except OSError as error:

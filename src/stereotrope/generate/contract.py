@@ -1,6 +1,7 @@
 """What a generator is, what it is asked for and what it answers."""
 
 import hashlib
+import itertools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,9 @@ from stereotrope.tables import (
     factors_of,
     polars_types,
 )
+
+_AT_ONCE = 10_000
+"""Requests that are objects at once where a frame is made of them."""
 
 
 def request_id(
@@ -71,8 +75,11 @@ REQUESTS = {
 
 def requests_frame(requests: Iterable[ImageRequest]) -> pl.DataFrame:
     """One row a request."""
-    rows = [{**vars(r), "params": json.dumps(dict(r.params), sort_keys=True)} for r in requests]
-    return pl.DataFrame(rows, schema=REQUESTS)
+    left, parts = iter(requests), [pl.DataFrame(schema=REQUESTS)]
+    while some := list(itertools.islice(left, _AT_ONCE)):
+        rows = [{**vars(r), "params": json.dumps(dict(r.params), sort_keys=True)} for r in some]
+        parts.append(pl.DataFrame(rows, schema=REQUESTS))
+    return pl.concat(parts)
 
 
 def image_requests(requests: pl.DataFrame) -> Iterator[ImageRequest]:

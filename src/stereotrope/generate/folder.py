@@ -3,7 +3,9 @@
 import filecmp
 import hashlib
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -101,9 +103,13 @@ class FolderGenerator(Generator):
         entries = list(self._entries(listings, factors))
         self._note_pictures(entries)
         if designed is None:
-            matched = [(entry, entry.prompt_row()) for entry in entries]
+            prompts: dict[int, dict[str, str | None]] = {}
+            for entry in entries:  # those of one prompt share what says so
+                if id(entry.prompt) not in prompts:
+                    prompts[id(entry.prompt)] = entry.prompt_row()
+            matched = [(entry, prompts[id(entry.prompt)]) for entry in entries]
             schema = dict.fromkeys(("prompt_id", *factors, "text", "negative"), pl.String)
-            rows = pl.DataFrame([row for _, row in matched], schema=schema)
+            rows = pl.DataFrame(list(prompts.values()), schema=schema)
             designed = rows.unique("prompt_id", keep="first", maintain_order=True)
         else:
             matched = self._matched(entries, designed, list(factors))
@@ -193,6 +199,7 @@ class FolderGenerator(Generator):
 
     def _entries(self, listings: Sequence[Listing], factors: Mapping[str, str]) -> Iterator[ListedPicture]:
         seen: dict[str, ListedPicture] = {}
+        prompts: dict[tuple[str | None, ...], dict[str, str | None]] = {}
         doubled = []
         for folder, metadata in listings:
             named = self.columns.file
@@ -204,7 +211,9 @@ class FolderGenerator(Generator):
                     metadata.require(column, key)
             self._column = file
             for row in metadata.rows:
-                entry = self._entry(folder, row, file, factors)
+                read = self._entry(folder, row, file, factors)
+                alike = prompts.setdefault(tuple(read.prompt.values()), read.prompt)
+                entry = replace(read, row=row.without_values(), prompt=alike)
                 first = seen.setdefault(entry.key, entry)
                 if first is entry:
                     yield entry
@@ -243,7 +252,7 @@ class FolderGenerator(Generator):
         for field, column in (("text", self._text), ("negative", self.columns.negative)):
             prompt[field] = row.raw(column) if column else None
         seed, among = seed_of(row, self.columns.seed), "" if self._once else name
-        return ListedPicture(row, source, sha256, name, prompt, seed, absent, among)
+        return ListedPicture(row, source, sha256, sys.intern(name), prompt, seed, absent, among)
 
     def _request(self, entry: ListedPicture, prompt: Mapping[str, str | None]) -> ImageRequest:
         further = {"row": "" if entry.source else entry.place, "absent": entry.absent, "model": entry.among}

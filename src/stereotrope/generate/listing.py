@@ -202,10 +202,11 @@ def _from_names(pictures: Sequence[str]) -> RowFile:
     return RowFile("", ("file_name", *named), rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ListedPicture:
     """One row of the metadata, read.
 
+    row: Where it stands.
     prompt: What it says of its prompt: factors, ``text`` and ``negative``.
     among: Of whose pictures it is one, where others may have pictures by the same name.
     outcome: What the metadata says came of its request, as pairs of ``status`` and ``reason``.

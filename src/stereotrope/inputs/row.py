@@ -4,7 +4,7 @@ import math
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, overload
 
 import polars as pl
@@ -19,11 +19,14 @@ _BLANKS = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
 _PLAIN = (pl.String, pl.Boolean, pl.Null, pl.Categorical, pl.Enum)
 
 
+_NOTHING: dict[str, Any] = {}
+
+
 class Pairs(list[tuple[str, Any]]):
     """A JSON object as its pairs, so that a key given twice is seen."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row of a file: the line it begins on (1 is the first) and its values by column."""
 
@@ -55,6 +58,10 @@ class Row:
         """Return a text exactly as it stands (prompts, file names); None where it is empty."""
         value = self.values.get(clean(column))
         return value or None if isinstance(value, str) else self.text(column)
+
+    def without_values(self) -> Self:
+        """Where it stands, and nothing of what it says."""
+        return replace(self, values=_NOTHING)
 
     def error(self, message: str) -> MetadataError:
         """Make the error that names this row."""
