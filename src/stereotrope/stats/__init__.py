@@ -11,6 +11,7 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
+from stereotrope.stats.cluster_interval import cluster_js_interval
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact, clusters_apart
 from stereotrope.stats.clusters import (
@@ -29,6 +30,7 @@ from stereotrope.stats.divergence import (
     expected_tie,
     greatest_js,
     js_divergence,
+    least_js,
     rarefied_entropy,
 )
 from stereotrope.stats.exceedance import above_interval, above_p, expected_above, posterior_log_odds
@@ -103,6 +105,7 @@ from stereotrope.stats.spectrum import (
 )
 from stereotrope.stats.spending import look_alpha
 from stereotrope.stats.tails import js_tail
+from stereotrope.stats.unified import unified_interval
 from stereotrope.stats.vendi import (
     tfidf,
     vendi_left_out,
@@ -136,6 +139,7 @@ __all__ = [
     "clopper_pearson",
     "cluster_bootstrap_mean",
     "cluster_flip_test",
+    "cluster_js_interval",
     "cluster_permutation_test",
     "clustered_ranks",
     "clusters_apart",
@@ -169,6 +173,7 @@ __all__ = [
     "js_tail",
     "kernel_alignment",
     "krippendorff_alpha",
+    "least_js",
     "look_alpha",
     "mean_cosine",
     "mean_interval",
@@ -211,6 +216,7 @@ __all__ = [
     "standardised_change",
     "tfidf",
     "unanimous_js",
+    "unified_interval",
     "unit_sums",
     "vendi_left_out",
     "vendi_of_kernel",

@@ -335,6 +335,25 @@ def greatest_js(k: Sequence[float], n: Sequence[float], *, level: float = 0.95) 
     return min(best, 1.0)
 
 
+def least_js(k: Sequence[float], n: Sequence[float], *, level: float = 0.95) -> float:
+    r"""Lower end of the profile-likelihood interval of the JS between shares of two groups, in bits.
+
+    The mirror of :func:`greatest_js`, with which two groups that have no value in common may still have one
+    each in a while.
+
+    k, n: Images with the value, of all with a label, of both groups.
+    Returns: In [0, 1): 0.62 for 20 of 20 against 0 of 20.
+
+    >>> round(least_js([20, 0], [20, 20]), 2)
+    0.62
+    """
+    (below, above), (under, over) = (_shares_at(one, total, level) for one, total in zip(k, n, strict=True))
+    first, other = (below, over[::-1]) if k[0] / n[0] >= k[1] / n[1] else (above, under[::-1])
+    reached = js_terms(first, other) + js_terms(1 - first, 1 - other)
+    crossed = ((first < other) == (k[0] / n[0] >= k[1] / n[1])).any()
+    return 0.0 if crossed else float(np.clip(reached.min(), 0.0, 1.0))
+
+
 @lru_cache(maxsize=4096)
 def _shares_at(k: float, n: float, level: float) -> Floats:
     """Shares below and above ``k / n`` that spend each split of the budget, shape (2, splits)."""

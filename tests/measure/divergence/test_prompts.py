@@ -59,17 +59,30 @@ def test_nothing_planted_is_called_so_in_one_of_twenty_whatever_prompts_share(
     error = 3 * np.sqrt(0.05 * 0.95 / len(p))
     assert np.mean(p[:, 0] <= 0.05) < 0.05 + error
     assert np.mean(p[:, 1:] <= 0.05) < 0.05 + error / 1.5
-    assert inside.mean() > 0.95
+    # 0 is held where the test does not reject, and not by construction.
+    assert inside[p > 0.05].all()
+    assert inside.mean() > 0.93
 
 
 def test_intervals_over_prompts_cover() -> None:
     for prompts, icc, values in ((4, 0.3, 5), (8, 0.3, 2), (20, 0.1, 5)):
         inside, _ = simulated(60, prompts, prompts=prompts, icc=icc, apart=0.8, values=values)
-        assert inside.mean() > 0.94, (prompts, icc, values)
+        assert inside.mean() > 0.93, (prompts, icc, values)
+
+
+def test_an_interval_begins_above_the_floor_only_where_the_test_rejects() -> None:
+    rng, above = np.random.default_rng(8), []
+    for _ in range(12):
+        codes, group, prompt, _ = drawn(rng, prompts=6, icc=0.2, apart=0.6)
+        for row in prompt_scores(codes, group, prompt, UNKNOWN[: codes.shape[1]], QUICK):
+            assert row["low"] <= row["value"] <= row["high"]
+            above.append(row["low"] > row["floor"])
+            assert row["p_value"] <= 0.05 or not above[-1]
+    assert 0 < sum(above) < len(above)
 
 
 def test_the_mean_of_attributes_is_known_better_than_each() -> None:
-    """Its interval is 0.56 as wide; where whole prompts were borrowed it was 0.78."""
+    """Attributes depend on each other by one half."""
     rng, widths = np.random.default_rng(5), []
     for _ in range(15):
         codes, group, prompt, _ = drawn(rng, prompts=8, icc=0.1, apart=1.0, values=5)
@@ -86,8 +99,8 @@ def test_levels_and_coverage_over_prompts(prompts: int, icc: float) -> None:
     for apart in (0.0, 0.4, 1.0):
         for values in (2, 5):
             inside, p = simulated(600, 7, prompts=prompts, icc=icc, apart=apart, values=values)
-            assert inside[:, 1:].mean() > 0.94
-            assert inside[:, 0].mean() > 0.94
+            assert inside[:, 1:].mean() > 0.93
+            assert inside[:, 0].mean() > 0.92
             if not apart:
                 assert np.mean(p <= 0.05, axis=0).max() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 600)
 

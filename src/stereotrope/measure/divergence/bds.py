@@ -89,7 +89,7 @@ def bds(
     held it in 0.90 to 1.00 (2 to 60 values, 20 to 200 images; least at 60 and 200). Under ``released`` it is
     of the score expected at this n. Where all images agree, or nearly all, its upper end is the greatest
     divergence that this is compatible with (:func:`stereotrope.stats.greatest_js`). ``low`` lies above
-    ``floor`` only where the test agrees (p ≤ (1 − level)/2).
+    ``floor`` only where the test agrees (p ≤ (1 − level)/2; over prompts p ≤ 1 − level).
 
     p of an attribute is Cauchy's combination of the exact mid-p of the divergence
     (:func:`stereotrope.stats.js_tail`) and of the value that shifts most
@@ -106,9 +106,11 @@ def bds(
     ``n_permutations``. Shuffles of few prompts end early (4 and 4: 2/70): there p goes on, by half as many
     digits at most, by beta-binomial counts of the value that shifts most
     (:func:`stereotrope.stats.beyond_exact`). The interval is
-    a smoothed t bootstrap of prompts. Over 4 to 40 prompts a side of 4 and 20 images, correlated by 0 to 0.3,
-    it held the true divergence of attributes and of means in 0.94 to 1.00, 0.98 and 0.99 on average: 95% or
-    more is what is claimed, since narrower ones fell below 0.93 somewhere. Over 4 to 20 of four, p ≤ 0.05
+    a unified one by the scatter of prompts (:func:`stereotrope.stats.cluster_js_interval`; ``released``: a
+    smoothed t bootstrap): one-sided near no difference, two-sided further away. Over 10 and 20 prompts a side
+    of 4 and 20 images, correlated by 0 to 0.3, it held the true divergence of attributes and of means in 0.90
+    to 1.00, 0.96 on average, over 5 in 0.90 to 1.00, 0.98 on average (least: eight ordered values that all
+    prompts move along). Over 4 to 20 of four, p ≤ 0.05
     came in 0.02 to 0.05 of null ones. Where prompts of one side have over 1.25 times as many usable images as
     those of another, shuffled ones are alike no more: floor, interval and p are null, and the row is flagged
     ``unlike_prompts``.

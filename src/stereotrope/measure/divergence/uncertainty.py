@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts
 from stereotrope.measure.divergence.coded import Codes, Ints
+from stereotrope.measure.divergence.rare import likely_ends
 from stereotrope.stats import (
     Clustered,
+    cluster_js_interval,
     greatest_js,
     js_interval,
     normal_quantile,
@@ -74,8 +76,12 @@ class Resampling:
         shuffles = "mean of the shuffles" if self.distance else "closed form (hypergeometric)"
         parts = [f"floor: {'mean of shuffled prompts' if whole_prompts else shuffles}"]
         if self.n_bootstrap:
-            kind = "smoothed t bootstrap" if whole_prompts else "smoothed normal bootstrap"
-            parts.append(f"interval: {kind}, {self.n_bootstrap} resamples of {unit}")
+            drawn = f"{self.n_bootstrap} resamples of {unit}"
+            made = f"smoothed normal bootstrap, {drawn}"
+            if whole_prompts:
+                by_scatter = "unified (Feldman and Cousins), by the scatter of prompts"
+                made = f"smoothed t bootstrap, {drawn}" if self.distance else by_scatter
+            parts.append(f"interval: {made}")
         if self.n_permutations:
             exact = "mid-p of JS and of the greatest shift, Cauchy's combination; "
             drawn = f"{'at most ' if whole_prompts else ''}{self.n_permutations} shuffles of whole "
@@ -129,14 +135,19 @@ def prompt_scores(
     p = least = low = high = np.full(len(value), np.nan)
     if how.n_permutations:
         p, least = chance_of_prompts(value, null, clustered, peers, every=every)
-    if how.n_bootstrap:
+    if how.n_bootstrap and how.distance:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
-        reach = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2))
-        low, high = _interval(value, floor, scores, np.broadcast_to(floor, scores.shape), reach, how)
-        sizes = _effective(np.bincount(group), clustered, floor, floor_bits)
-        # The t bootstrap reaches far by itself: of what was not seen one end is to be held, not two.
-        seen = _Seen(codes, group, floor_bits, sizes, how.level**2)
-        low, high = _beyond(value, floor, low, high, p, seen, how)
+        half = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2)) * _sd(scores)
+        low, high = (np.clip(value + end, 0.0, how.maximum) for end in (-half, half))
+    elif how.n_bootstrap:
+        room = _room(floor, how)
+        low, high = cluster_js_interval(clustered, js, floor_bits, level=how.level)
+        nearest, furthest = likely_ends(clustered, peers, level=how.level)
+        low = low - _led_by_mean(np.maximum(0.0, low[1:] - nearest))
+        high = high + _led_by_mean(np.maximum(0.0, furthest - high[1:]))
+        low, high = (floor + room * np.clip(end, 0.0, 1.0) for end in (low, high))
+        low, high = np.minimum(low, value), np.maximum(high, value)
+        low = np.where(p > 1.0 - how.level, np.minimum(low, floor), low)
     apart = unlike_prompts(codes, group, prompts)
     floor, p, least, sd, low, high = (np.where(apart, np.nan, x) for x in (floor, p, least, sd, low, high))
     return _numbers(value, floor, p, least, sd, low, high, how)
@@ -152,14 +163,6 @@ def unlike_prompts(codes: Codes, group: Ints, prompts: Ints) -> NDArray[np.bool_
         each = images[images > 0] / np.bincount(pairs)[images > 0]
         apart.append(bool(each.size and each.max() > _ALIKE * each.min()))
     return np.array([any(apart), *apart])
-
-
-def _effective(images: Ints, clustered: Clustered, floor: Floats, floor_bits: Floats) -> Floats:
-    """Independent images that would have the floor of these prompts; no fewer than there are prompts."""
-    by_images, by_prompts = np.nanmean(floor_bits), floor[0]
-    if by_images > _DEGENERATE:
-        return np.asarray(np.clip(images * by_images / max(by_prompts, _DEGENERATE), clustered.sizes, images))
-    return np.asarray(clustered.sizes, np.float64)
 
 
 def _numbers(

@@ -1,0 +1,70 @@
+"""Intervals of divergences by the scatter of clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stereotrope.stats import Clustered, cluster_js_interval, least_js, pairwise_js
+
+
+def ends(codes: np.ndarray, groups: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return cluster_js_interval(Clustered.of(codes, groups, clusters), *pairwise_js(codes, groups))
+
+
+def labels(seed: int, *, attributes: int = 1, groups: int = 2, moved: float = 0.0) -> tuple[np.ndarray, ...]:
+    """Ten clusters a group of six images, which share a third of what varies."""
+    rng = np.random.default_rng(seed)
+    group, cluster = np.repeat(np.arange(groups), 60), np.repeat(np.arange(10 * groups), 6)
+    latent = rng.normal(size=(10 * groups, attributes)).repeat(6, axis=0) * np.sqrt(1 / 3)
+    latent += rng.normal(size=latent.shape) * np.sqrt(2 / 3) + moved * group[:, None]
+    return np.searchsorted([-0.5, 0.5], latent).astype(np.int32), group, cluster
+
+
+def test_groups_clusters_and_values_may_change_places() -> None:
+    codes, group, cluster = labels(1, attributes=2, moved=0.8)
+    order = np.random.default_rng(2).permutation(len(group))
+    there = np.stack(ends(codes, group, cluster))
+    for other in (
+        (codes[order], group[order], cluster[order]),
+        (codes, 1 - group, cluster),
+        (2 - codes, group, 19 - cluster),
+    ):
+        assert np.stack(ends(*other)) == pytest.approx(there, abs=1e-6)
+
+
+def test_the_mean_of_one_attribute_four_times_is_known_no_better() -> None:
+    codes, group, cluster = labels(3, moved=0.7)
+    once = np.stack(ends(codes, group, cluster))
+    assert once[:, 0] == pytest.approx(once[:, 1], abs=1e-9)
+    four = np.stack(ends(codes.repeat(4, axis=1), group, cluster))
+    # Dimensions are taken for the nearest that are worked out.
+    assert four[:, 0] == pytest.approx(once[:, 0], abs=0.02)
+
+
+def test_the_mean_of_attributes_that_have_nothing_to_do_with_each_other_is_known_better() -> None:
+    widths = [np.diff(np.stack(ends(*labels(s, attributes=4, moved=0.8))), axis=0)[0] for s in range(20)]
+    mean, *single = np.mean(widths, axis=0)
+    assert mean < 0.7 * np.mean(single)
+
+
+def test_clusters_whose_images_agree_say_less() -> None:
+    codes, group, _ = labels(4, moved=0.8)
+    each, whole = np.arange(len(group)), np.repeat(np.arange(20), 6)
+    alike = codes[::6].repeat(6, axis=0)
+    widths = [float(np.diff(np.stack(ends(alike, group, by)), axis=0)[0, 1]) for by in (each, whole)]
+    assert widths[1] > 1.5 * widths[0]
+
+
+def test_three_groups_are_held_as_often() -> None:
+    inside = []
+    for seed in range(120):
+        codes, group, cluster = labels(seed, groups=3)
+        inside.append(ends(codes, group, cluster)[0][1] <= 1e-6)
+    assert np.mean(inside) > 0.88
+
+
+def test_the_least_divergence_mirrors_the_greatest_and_may_be_none() -> None:
+    assert least_js([20, 0], [20, 20]) == pytest.approx(least_js([0, 20], [20, 20]))
+    assert least_js([20, 0], [20, 20]) < least_js([20, 0], [20, 20], level=0.5) < 1
+    assert least_js([11, 10], [20, 20]) == 0.0
