@@ -171,3 +171,22 @@ def test_wilson_at_effective_trials_covers_everywhere(m: int, n: int, cells: int
             coverage, _ = covered(share, icc, [n] * m, cells=cells, n=2_000 // cells, seed=12)
             # Wilson's own coverage at few trials, with the correlation known, comes down to 0.91.
             assert coverage > (0.92 if m >= 8 else 0.90), (icc, share)
+
+
+@pytest.mark.parametrize("prompts", [5, 10])
+@pytest.mark.parametrize("icc", [0.0, 0.1, 0.3])
+def test_shares_of_a_whole_audit_know_how_alike_their_pictures_are(prompts: int, icc: float) -> None:
+    """400 cells of one attribute; one that stands alone is held in 0.98 to 0.99 at a correlation of 0."""
+    rng, inside = np.random.default_rng(6), []
+    starts, pictures = np.arange(400) * prompts, np.full(400 * prompts, 4)
+    for _ in range(4):
+        share = rng.choice([0.05, 0.1, 0.2, 0.35, 0.5], (400, 1))
+        of_prompt = np.broadcast_to(share, (400, prompts))
+        if icc:
+            of_prompt = rng.beta(share * (1 / icc - 1), (1 - share) * (1 / icc - 1), (400, prompts))
+        k = rng.binomial(4, of_prompt)
+        weights = icc_weights(icc_evidence(k.ravel(), pictures, starts))
+        n = effective_trials(pictures, weights, starts=starts)
+        low, high = wilson(k.mean(axis=1) / 4 * n, n)
+        inside.append((low <= share[:, 0]) & (share[:, 0] <= high))
+    assert 0.93 < np.mean(inside) < 0.97
