@@ -18,6 +18,8 @@ many digits a model may have for one of the exact test; and in how many ways clu
 twelve in 924, that there is a model: its digits would be too many where all of a cluster are alike."""
 _POINTS = 1_000
 """Counts of a side that are weighed; of more, so many in equal steps, and p in between by interpolation."""
+_BOUNDLESS = 1e20
+"""Members of a beta distribution that no count adds to."""
 _AT_ONCE = 4_000
 """Counts that are weighed together, at each intra-class correlation."""
 _INDEPENDENT = 1e-9
@@ -151,17 +153,24 @@ def _counted(sums: _Sums) -> Floats:
 
 
 def _weighed(sums: _Sums, low: Floats, lengths: NDArray[np.int64]) -> Floats:
-    share = (sums.k + sums.j) / (sums.n + sums.m)
-    at = np.arange(int(lengths.max()))
-    x = low[:, None] + at
-    first, second = sums.n[:, None] - x[:, :-1], (sums.k + sums.j)[:, None] - x[:, :-1]
-    # From each count to the next one: how many times as probable it is, by correlation.
-    grown = _odds(x[:, :-1], first, sums.n, share, sums.alike)
-    grown /= _odds(second - 1, sums.m[:, None] - second + 1, sums.m, share, sums.other)
-    there = at[:, None] < lengths[:, None, None]
-    logs = np.zeros((len(share), at.size, ICC_GRID.size))
-    np.cumsum(np.log(np.where(there[:, 1:], grown, 1.0)), axis=1, out=logs[:, 1:])
-    weight = np.exp(logs - logs.max(axis=1, keepdims=True)) * there
+    successes, share = sums.k + sums.j, (sums.k + sums.j) / (sums.n + sums.m)
+    x = low[:, None] + np.arange(int(lengths.max()))
+    at = x[:, :-1]
+    # Of both sides those that are not among the successes, and of the second side its successes.
+    left, rest = np.maximum(sums.n[:, None] - at, 0.0), np.maximum(successes[:, None] - at, 0.0)
+    other = (sums.m - successes)[:, None] + at
+    # From each count to the next: how many times as probable it is, by correlation; 0 beyond the last.
+    yes, no = _beta(sums.n, share, sums.alike)
+    grown = (yes + at[..., None]) / (no + np.maximum(left - 1, 0.0)[..., None])
+    yes, no = _beta(sums.m, share, sums.other)
+    grown *= no + other[..., None]
+    grown /= yes + np.maximum(rest - 1, 0.0)[..., None]
+    grown *= (left * rest / ((at + 1) * (other + 1)))[..., None]
+    weight = np.zeros((*x.shape, ICC_GRID.size))
+    with np.errstate(divide="ignore"):
+        np.cumsum(np.log(grown, out=grown), axis=1, out=weight[:, 1:])
+    weight -= weight.max(axis=1, keepdims=True)
+    np.exp(weight, out=weight)
     far = np.round(np.abs(x - (sums.n * share)[:, None]) / _TIE)
     ends = np.stack([sums.k - low, np.zeros(len(low)), lengths - 1.0], axis=1).astype(np.int64)
     limit = np.take_along_axis(far, ends, axis=1)[:, :, None]
@@ -170,16 +179,12 @@ def _weighed(sums: _Sums, low: Floats, lengths: NDArray[np.int64]) -> Floats:
     return np.stack([p[:, 0], p[:, 1:].min(axis=1)])
 
 
-def _odds(x: Floats, left: Floats, n: Floats, share: Floats, alike: Floats) -> Floats:
-    """How many times as probable ``x + 1`` of a side is as ``x``, with ``left`` others, by correlation."""
+def _beta(n: Floats, share: Floats, alike: Floats) -> tuple[Floats, Floats]:
+    """Parameters of a side's beta distribution by correlation: beyond all counts where there is none."""
     rho = (alike / np.maximum(1.0, n - 1))[:, None] * ICC_GRID
     of_beta = rho > _INDEPENDENT
-    odds = 1 / np.where(of_beta, rho, 0.5) - 1
-    yes, no = (np.where(of_beta, s[:, None] * odds, s[:, None])[:, None] for s in (share, 1 - share))
-    counted = of_beta[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alike_ones = (yes + x[..., None] * counted) / (no + (left[..., None] - 1) * counted)
-        return np.asarray((left / (x + 1))[..., None] * alike_ones)
+    odds = np.where(of_beta, 1 / np.where(of_beta, rho, 0.5) - 1, _BOUNDLESS)
+    return (share[:, None] * odds)[:, None], ((1 - share)[:, None] * odds)[:, None]
 
 
 @lru_cache(maxsize=1024)

@@ -204,21 +204,22 @@ def _evidence_of_cells(
     telling = np.flatnonzero((k > 0) & (k < n) & (np.maximum.reduceat(trials, starts) > 1))
     sizes = np.diff(starts, append=trials.size)
     rising, whole = _rising(1 << int(max(trials.max(), 2) - 1).bit_length())
-    of_share = rising.reshape(len(rising), -1)
+    # No more counts than there are: the table goes on to a power of two.
+    most = int(trials.max()) + 1
+    of_share, of_whole = rising.reshape(len(rising), -1)[:most], whole[:most]
     for part in np.split(telling, range(_AT_ONCE, telling.size, _AT_ONCE)):
         each = sizes[part]
         cell = np.repeat(np.arange(part.size), each)
         own = np.arange(cell.size) + np.repeat(starts[part] + each - np.cumsum(each), each)
         of_k, of_rest, of_n = (
-            _times(cell, counts[own], (part.size, len(rising)))
-            for counts in (successes, trials - successes, trials)
+            _times(cell, counts[own], (part.size, most)) for counts in (successes, trials - successes, trials)
         )
         both = (of_k @ of_share, of_rest @ of_share)
         hits, rest = (one.reshape(part.size, *rising.shape[1:]) for one in both)
         total = hits + rest[:, ::-1]
         most = total.max(axis=1, keepdims=True)
         mean = np.log(np.exp(total - most).mean(axis=1)) + most[:, 0]
-        found[part] = mean - of_n @ whole
+        found[part] = mean - of_n @ of_whole
     return found
 
 

@@ -220,8 +220,11 @@ def _with_tests(
         effective += [np.where(reduced == n, k, k / n * reduced), reduced]
     of_prompts = _of_prompts(table, rows)
     low, high = newcombe(*effective, level=level, correlation=of_prompts.correlation)
-    p = np.stack([test(*exact, mid=mid_p) for test in (fisher_exact, fisher_least)])
+    p = np.empty((2, rows.height))
     p[:, of_prompts.rows] = of_prompts.p
+    images = np.setdiff1d(np.arange(rows.height), of_prompts.rows)
+    counts = [of[images] for of in exact]
+    p[:, images] = [test(*counts, mid=mid_p) for test in (fisher_exact, fisher_least)]
     columns = {
         "low": low,
         "high": high,
