@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -231,3 +233,41 @@ def test_refusals_that_cost_nothing_do_not_make_the_next_call_free():
 def test_a_cap_that_is_no_amount_is_refused(cap):
     with pytest.raises(UsageError, match="a cap must be an amount of US dollars from 0, found"):
         Account(max_cost=cap)
+
+
+def test_what_was_called_before_a_book_was_attached_is_counted_with_every_book(tmp_path):
+    account = Account()
+    spend(account, 1, cost=1.0)
+    early = account.begin("openai", "m", "chat")
+    with Ledger(tmp_path / "one.db") as one, Ledger(tmp_path / "two.db") as two:
+        account.attach(one)
+        spend(account, 1, cost=2.0)
+        late = account.begin("openai", "m", "chat")
+        account.attach(two)
+        assert (account.spent, account.totals()[0].begun) == (1.0, 2)
+        account.finish(early, call(cost=4.0))
+        assert (account.spent, account.totals()[0].unanswered) == (5.0, 0)
+        account.finish(late, call(cost=8.0))
+        assert (account.spent, account.totals()[0].begun) == (13.0, 3)
+        account.attach(None)
+
+
+def test_memory_does_not_grow_with_calls():
+    def size(n: int) -> int:
+        account = Account()
+        for _ in range(n):
+            spend(account, 1, cost=0.1)
+        return len(pickle.dumps({k: v for k, v in vars(account).items() if k != "_guard"}))
+
+    assert size(300) <= size(30) + 100
+
+
+def test_costs_add_up_the_same_in_any_order():
+    costs = [0.1, 1e16, 0.3, -1e16 + 2e16, 1e-9] * 3
+    spent = []
+    for order in (costs, costs[::-1]):
+        account = Account()
+        for cost in order:
+            spend(account, 1, cost=cost)
+        spent.append(account.spent)
+    assert spent[0] == spent[1] == math.fsum(costs)

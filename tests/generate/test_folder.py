@@ -7,15 +7,18 @@ import os
 import shutil
 import unicodedata
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 from PIL import Image
 
+from stereotrope.audit.drawing import stored_image
 from stereotrope.errors import InputError, MetadataError, PictureUnavailable, UsageError
 from stereotrope.generate import FolderGenerator, ImageResult, create, image_requests
 from stereotrope.generate.containment import FolderIndex
+from stereotrope.run.store import PictureStore
 
 
 def png(red: int = 0) -> bytes:
@@ -574,3 +577,15 @@ def test_the_study_of_occupations_is_read_whole(shared: Path) -> None:
     prompts, requests = generator.requests()
     assert (prompts.height, requests.height, generator.notes) == (10, 300, [])
     assert {r.status for r in map(generator.process, image_requests(requests))} == {"ok"}
+
+
+def test_a_picture_taken_from_a_folder_brings_its_size_and_is_not_decoded_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing(folder, "a.png")
+    (result,) = results(FolderGenerator(folder))
+    assert result.size == (12, 12)
+    monkeypatch.setattr("stereotrope.audit.drawing.inspect_picture", pytest.fail)
+    kept = stored_image(SimpleNamespace(store=PictureStore(folder)), "key", None, result)
+    assert (kept["width"], kept["height"]) == (12, 12)
+    assert (folder / kept["path"]).read_bytes() == result.data

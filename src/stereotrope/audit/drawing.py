@@ -91,7 +91,7 @@ def stored_image(into: RunFolder, key: str, request: ImageRequest, result: Image
     if result.data is None:
         return payload
     try:
-        width, height = inspect_picture(result.data)
+        width, height = result.size or inspect_picture(result.data)
     except PictureError as error:
         return {**payload, "status": "excluded", "reason": error.reason, "proven": True}
     sha256, path = into.store.put(result.data)

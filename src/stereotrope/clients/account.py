@@ -1,10 +1,13 @@
 """What was asked of models and what it cost, kept so that no restart forgets it."""
 
+from __future__ import annotations
+
 import math
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from stereotrope.errors import BudgetError, UsageError
@@ -96,50 +99,99 @@ def totals_of(
 
     begun, answered: Entries by key: the payloads of the stages ``calls:begun`` and ``calls:answered``.
     """
-    keys: dict[tuple[str, str, str], list[str]] = {}
-    for key, entry in {**answered, **begun}.items():
-        keys.setdefault((entry["provider"], entry["model"], entry["kind"]), []).append(key)
-    return [
-        _total(who, len(mine), [answered[key] for key in mine if key in answered])
-        for who, mine in sorted(keys.items())
-    ]
+    return _totals(_tallied(begun, answered))
 
 
-def _total(who: tuple[str, str, str], begun: int, ended: list[Mapping[str, Any]]) -> Total:
-    outcomes = [entry["outcome"] for entry in ended]
-    ok, refused = outcomes.count("ok"), outcomes.count("refused")
-    costs = [entry["cost"] for entry in ended if entry["cost"] is not None]
-    return Total(
-        *who,
-        begun=begun,
-        ok=ok,
-        refused=refused,
-        failed=len(ended) - ok - refused,
-        unanswered=begun - len(ended),
-        input_tokens=sum(entry["input_tokens"] or 0 for entry in ended),
-        output_tokens=sum(entry["output_tokens"] or 0 for entry in ended),
-        images=sum(entry["images"] or 0 for entry in ended),
-        cost=math.fsum(costs) if costs else None,
-        unpriced=len(ended) - len(costs),
-    )
+def _tallied(
+    begun: Mapping[str, Mapping[str, Any]], answered: Mapping[str, Mapping[str, Any]]
+) -> dict[tuple[str, str, str], _Tally]:
+    tallies: dict[tuple[str, str, str], _Tally] = {}
+    for entry in ({**answered, **begun}).values():
+        tallies.setdefault(_who(entry), _Tally()).begun += 1
+    for entry in answered.values():
+        tallies.setdefault(_who(entry), _Tally()).end(entry)
+    return tallies
+
+
+def _totals(tallies: Mapping[tuple[str, str, str], _Tally]) -> list[Total]:
+    return [tally.total(who) for who, tally in sorted(tallies.items()) if tally.begun]
 
 
 @dataclass
 class _Tally:
-    open: int = 0
+    """Sums over the calls to one model; what a call costs is added up exactly, in whatever order they end."""
+
+    begun: int = 0
+    ok: int = 0
+    refused: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    images: int = 0
+    cost: Fraction = Fraction(0)
     unknown: int = 0
     silent: int = 0
     paid: int = 0
-    spent: float = 0.0
     expected: float = 0.0
+
+    @property
+    def ended(self) -> int:
+        return self.ok + self.refused + self.failed
+
+    @property
+    def open(self) -> int:
+        return self.begun - self.ended
+
+    @property
+    def spent(self) -> float:
+        return float(self.cost)
 
     def each(self, overall: float) -> float:
         """About what one call costs: the mean so far, else what was expected, else the mean of all models."""
         return (self.spent / self.paid if self.paid else 0.0) or self.expected or overall
 
+    def with_those_of(self, other: _Tally) -> _Tally:
+        """Return the sums of both."""
+        return _Tally(
+            **{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)}
+        )
+
+    def end(self, entry: Mapping[str, Any]) -> None:
+        """Count how one of the calls ended."""
+        outcome = entry["outcome"]
+        self.ok += outcome == "ok"
+        self.refused += outcome == "refused"
+        self.failed += outcome not in _PAID
+        self.input_tokens += entry["input_tokens"] or 0
+        self.output_tokens += entry["output_tokens"] or 0
+        self.images += entry["images"] or 0
+        if entry["cost"] is None:
+            self.unknown += 1
+            self.silent += outcome in _PAID
+        else:
+            self.cost += Fraction(entry["cost"])
+            self.paid += outcome in _PAID
+
+    def total(self, who: tuple[str, str, str]) -> Total:
+        return Total(
+            *who,
+            begun=self.begun,
+            ok=self.ok,
+            refused=self.refused,
+            failed=self.failed,
+            unanswered=self.open,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            images=self.images,
+            cost=self.spent if self.ended > self.unknown else None,
+            unpriced=self.unknown,
+        )
+
 
 class Account:
     """What was asked of models and what it cost; safe to use from several threads.
+
+    In memory are sums a model and the calls in flight; every call by itself is in the book alone.
 
     Every HTTP request is begun, durably in the attached book, before it is sent, and ended after. A
     request is not begun where what was spent, the mean cost of a call for each one in flight or of
@@ -162,10 +214,9 @@ class Account:
         self.say: Callable[[str], None] | None = None
         self._guard = threading.Lock()
         self._book: Book | None = None
-        self._begun: dict[str, Mapping[str, Any]] = {}
-        self._answered: dict[str, Mapping[str, Any]] = {}
-        self._kept: set[str] = set()
         self._tallies: dict[tuple[str, str, str], _Tally] = {}
+        self._loose: dict[tuple[str, str, str], _Tally] = {}
+        self._flying: dict[str, bool] = {}
         self._held_each = self._held_before = 0.0
         self._held_for = 0
         self._pictures: dict[str, int] = {}
@@ -191,22 +242,15 @@ class Account:
 
         Entries kept in another book before belong to that one, and are not counted any more.
         """
-        begun = dict(book.get_all(BEGUN)) if book is not None else {}
-        answered = dict(book.get_all(ANSWERED)) if book is not None else {}
+        kept = {} if book is None else _tallied(book.get_all(BEGUN), book.get_all(ANSWERED))
         with self._guard:
             self._book = book
             if book is None:
                 return
-            loose = self._begun.keys() - self._kept
-            self._begun = {**{k: v for k, v in self._begun.items() if k in loose}, **begun}
-            self._answered = {**{k: v for k, v in self._answered.items() if k in loose}, **answered}
-            self._kept = {*begun, *answered}
-            self._tallies = {}
-            for key, entry in self._begun.items():
-                if key not in self._answered:
-                    self._tally(_who(entry)).open += 1
-            for entry in self._answered.values():
-                self._count(entry)
+            self._flying = {key: loose for key, loose in self._flying.items() if loose}
+            self._tallies = {who: replace(tally) for who, tally in self._loose.items()}
+            for who, tally in kept.items():
+                self._tallies[who] = self._tally(who).with_those_of(tally)
 
     def check(
         self, provider: str, model: str, kind: str, *, expected: float = 0.0, pictures: int = 0
@@ -230,13 +274,12 @@ class Account:
         key = uuid.uuid4().hex
         with self._guard:
             self._check(_who(entry), expected, pictures)
-            self._begun[key] = entry
+            book = self._book
+            self._flying[key] = book is None
+            for tally in self._counted(_who(entry), book is None):
+                tally.begun += 1
             self._held_for += pictures
             self._pictures[key] = pictures
-            self._tally(_who(entry)).open += 1
-            book = self._book
-            if book is not None:
-                self._kept.add(key)
         if book is not None:
             book.put(BEGUN, key, entry)
         return key
@@ -245,14 +288,14 @@ class Account:
         """Say how a request ended. Blocks until the book has it."""
         entry = asdict(call)
         with self._guard:
-            if key in self._begun and key not in self._answered:
-                self._tally(_who(entry)).open -= 1
+            book = self._book
+            is_loose = self._flying.pop(key, None)
+            for tally in self._counted(_who(entry), is_loose or False):
+                tally.begun += is_loose is None  # begun when another book was attached
+                tally.end(entry)
             asked = self._pictures.pop(key, 0)
             came = asked if call.images is None else min(call.images, asked)
             self._held_for -= asked - (came if call.outcome == "ok" else 0)
-            self._answered[key] = entry
-            self._count(entry)
-            book = self._book
         if book is not None:
             book.put(ANSWERED, key, entry)
 
@@ -270,8 +313,7 @@ class Account:
     def totals(self) -> list[Total]:
         """Return one total a provider, model and kind, sorted."""
         with self._guard:
-            begun, answered = dict(self._begun), dict(self._answered)
-        return totals_of(begun, answered)
+            return _totals(self._tallies)
 
     def _check(self, who: tuple[str, str, str], expected: float, pictures: int) -> None:
         if self.max_cost is None:
@@ -303,15 +345,9 @@ class Account:
     def _tally(self, who: tuple[str, str, str]) -> _Tally:
         return self._tallies.setdefault(who, _Tally())
 
-    def _count(self, entry: Mapping[str, Any]) -> None:
-        tally = self._tally(_who(entry))
-        if entry["cost"] is None:
-            tally.unknown += 1
-            tally.silent += entry["outcome"] in _PAID
-            return
-        tally.spent += entry["cost"]
-        if entry["outcome"] in _PAID:
-            tally.paid += 1
+    def _counted(self, who: tuple[str, str, str], is_loose: bool) -> list[_Tally]:
+        """The sums that a call counts in; one that no book has stays when a book is attached."""
+        return [self._tally(who), *([self._loose.setdefault(who, _Tally())] if is_loose else [])]
 
 
 def _who(entry: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -100,6 +100,8 @@ class ImageResult:
     reason: Why it was refused or excluded, or is absent.
     revised_prompt: What the endpoint made of the prompt.
     latency, cost: Seconds and US dollars, None where unknown.
+    size: Width and height as :func:`stereotrope.pictures.inspect` gave them, where it was asked already, so
+        that the picture is not decoded again before it is kept.
     """
 
     data: bytes | None
@@ -108,6 +110,7 @@ class ImageResult:
     revised_prompt: str | None = None
     latency: float | None = None
     cost: float | None = None
+    size: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         require_row(IMAGES, vars(self))

@@ -175,10 +175,9 @@ class FolderGenerator(Generator):
         if hashlib.sha256(data).hexdigest() != known:
             raise PictureUnavailable(f"{file}: file was changed while the audit ran; it is read anew")
         try:
-            inspect(data)
+            return ImageResult(data, "ok", size=inspect(data))
         except PictureError as error:
             return ImageResult(None, "excluded", error.reason)
-        return ImageResult(data, "ok")
 
     def _columns_of(
         self, listings: Sequence[Listing], designed: pl.DataFrame | None

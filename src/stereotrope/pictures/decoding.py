@@ -31,7 +31,7 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_STRIP_PIXELS = 250_000
+_STRIP_PIXELS = 2**18
 _WITH_ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 _WITH_PROFILE = ("RGB", "L", "CMYK")
 _WIDE = ("I", "F")
@@ -137,6 +137,9 @@ def _digest(image: Image.Image) -> bytes:
 def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, int]]:
     """A picture in strips with the row each begins at: what is made of one is never whole in memory."""
     rows = max(1, _STRIP_PIXELS // image.width)
+    if rows >= image.height:
+        yield image, 0
+        return
     for top in range(0, image.height, rows):
         yield image.crop((0, top, image.width, min(image.height, top + rows))), top
 
