@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from stereotrope.audit import Audit
+from stereotrope.audit.mitigating import Mitigation
 from stereotrope.audit.needs import needs_of
+from stereotrope.calibrate import calibrate
+from stereotrope.cli.app import app
 from stereotrope.errors import UsageError
 from stereotrope.generate import create
 from stereotrope.run import Engine, Needs, RunFolder, engine_of
@@ -100,3 +104,17 @@ def test_a_cluster_without_a_processor_is_refused() -> None:
 
     with pytest.raises(UsageError, match="the cluster has no node with a processor; the cluster has no GPU"):
         require_nodes(Empty, "run", ("", ""), Needs(devices=("cuda",)))
+
+
+def test_every_command_that_draws_or_looks_takes_an_engine(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no engine 'rai'"):
+        calibrate(["colour"], tmp_path / "calibrated", engine="rai")
+    with pytest.raises(UsageError, match="no engine 'rai'"):
+        Mitigation(tmp_path, ["ethical"], engine="rai")
+    audit = tmp_path / "audit.yaml"
+    audit.write_text("suite: objects\nobjects: [cup]\ngenerators: [calibrated]\n")
+    runner = CliRunner()
+    for command in (["run", str(audit)], ["calibrate"], ["mitigate", str(tmp_path), "--with", "ethical"]):
+        ended = runner.invoke(app, [*command, "--ray-address", "auto"])
+        assert isinstance(ended.exception, UsageError), command
+        assert "--ray-address is of the engine ray" in str(ended.exception)

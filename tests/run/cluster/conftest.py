@@ -48,8 +48,8 @@ def cluster() -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False, "_system_config": QUICK}
-    made = Cluster(initialize_head=True, head_node_args=head)
+    made = Cluster(initialize_head=False)
+    node(made, _system_config=QUICK)
     for gpus in range(NODES - 1):
         node(made, num_gpus=2 * gpus)  # the last has two, as Ray is told: nothing looks for them
     ray.init(made.address, log_to_driver=False, logging_level="ERROR")
