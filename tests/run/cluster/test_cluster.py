@@ -10,6 +10,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -36,10 +37,10 @@ from stereotrope.testing import Loopback
 CALIBRATED = """
 suite: objects
 objects: [cup]
-dimensions: {gender: [women, men]}
+dimensions: {{gender: [women, men]}}
 images_per_prompt: 4
 generators: [calibrated]
-annotators: [blank, colour]
+annotators: [blank, colour, {{encoder: 'clip:{clip}', batch: 6, device: cpu}}]
 """
 REMOTE = """
 suite: objects
@@ -165,27 +166,30 @@ def test_a_node_that_is_lost_costs_what_it_had_in_flight(
     check_nodes(cluster, tmp_path / "run", undisturbed, [CALLS // 2])
 
 
-def check_drivers(cluster: Any, folder: Path, undisturbed: dict[str, str], points: Any) -> None:
-    log = Path(f"{folder}.log")
-    report = kill_and_continue(
-        [sys.executable, "-m", "tests.run.small_run", str(folder), str(log)],
-        log=log,
-        points=points,
-        environment={"SMALL_RUN_ENGINE": "ray", "RAY_ADDRESS": cluster.address},
-        folder=ROOT,
-    )
-    assert report.killed
-    assert_small_run(folder, undisturbed, report.killed)
+def driver(cluster: Any, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Command of the small run on the cluster, and its environment."""
+    command = [sys.executable, "-m", "tests.run.small_run", str(folder), f"{folder}.log"]
+    return command, {"SMALL_RUN_ENGINE": "ray", "RAY_ADDRESS": cluster.address}
 
 
-def test_a_driver_that_is_killed_goes_on_where_it_was(
+def test_a_driver_that_is_killed_goes_on_where_it_was_without_a_cluster(
     cluster: Any, tmp_path: Path, undisturbed: dict[str, str]
 ) -> None:
-    check_drivers(cluster, tmp_path / "run", undisturbed, [(CALLS // 3, 0.0)])
+    folder = tmp_path / "run"
+    command, environment = driver(cluster, folder)
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}) as process:
+        while process.poll() is None and len(lines(Path(f"{folder}.log"))) <= CALLS // 3:
+            time.sleep(0.002)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    small_run.main(folder, Path(f"{folder}.log"))
+    assert_small_run(folder, undisturbed, 1)
 
 
-def test_an_audit_without_a_network_ends_in_the_same_bytes(cluster: Any, tmp_path: Path) -> None:
-    audit = Audit.from_text(CALIBRATED)
+def test_an_audit_without_a_network_ends_in_the_same_bytes(
+    cluster: Any, tmp_path: Path, tiny_clip: Path
+) -> None:
+    audit = Audit.from_text(CALIBRATED.format(clip=tiny_clip))
     audit.run(tmp_path / "here")
     audit.run(tmp_path / "there", engine="ray")
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
@@ -223,16 +227,9 @@ def test_models_behind_a_server_say_the_same_and_are_asked_as_often(cluster: Any
     assert not any(KEY.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
 
 
-def test_vectors_of_an_encoder_are_the_same(cluster: Any, tmp_path: Path, tiny_clip: Path) -> None:
-    audit = Audit.from_text(
-        CALIBRATED.replace("[blank, colour]", f"[{{encoder: 'clip:{tiny_clip}', batch: 3}}]")
-    )
-    audit.run(tmp_path / "here")
-    audit.run(tmp_path / "there", engine="ray")
-    assert tables(tmp_path / "there") == tables(tmp_path / "here")
-
-
 def test_what_a_node_lacks_is_told_before_anything_is_asked(cluster: Any, tmp_path: Path) -> None:
+    import ray
+
     with RunFolder(tmp_path / "run") as folder:
         needs = Needs(
             {"pillow": "0.1", "no-such-package": "7"},
@@ -250,11 +247,6 @@ def test_what_a_node_lacks_is_told_before_anything_is_asked(cluster: Any, tmp_pa
     assert "the environment variable A_VARIABLE_NOBODY_SETS is not set" in said
     assert "/no/such/model is not there" in said
     assert said.count("node ") >= NODES
-
-
-def test_a_node_that_does_not_see_the_run_folder_is_named(cluster: Any, tmp_path: Path) -> None:
-    import ray
-
     notes = require_nodes(ray, str(tmp_path), ("absent", ""), Needs())
     assert [note.count(" (") for note in notes] == [NODES]
     assert "the run folder is not there: their pictures travel through this computer" in notes[0]
@@ -270,30 +262,30 @@ class Seeing:
         return {"gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), "process": os.getpid()}
 
 
-def test_what_computes_on_a_gpu_gets_one_a_worker(cluster: Any, tmp_path: Path) -> None:
-    items = Items.of([(f"k{i:02}", i) for i in range(60)])
+class Broken:
+    """Fails at the item 1."""
+
+    def process(self, item: int) -> dict[str, Any]:
+        return {"v": 1 // (1 - item)}
+
+
+def test_what_computes_on_a_gpu_gets_one_a_worker_and_a_bug_comes_back_as_it_is(
+    cluster: Any, tmp_path: Path
+) -> None:
+    many, two = (Items.of([(f"k{i:02}", i) for i in range(n)]) for n in (60, 2))
     with RunFolder(tmp_path / "run") as folder, Engine("ray").crew(folder, Needs(devices=("cuda",))) as crew:
-        stage = Stage("see", Seeing, device="cuda")
-        (summary,) = engine.run([Job(stage, items)], ledger=folder.ledger, crew=crew)
+        see = Job(Stage("see", Seeing, device="cuda"), many)
+        (summary,) = engine.run([see], ledger=folder.ledger, crew=crew)
         seen = {(one["gpu"], one["process"]) for one in folder.ledger.get_all("see").values()}
+        with pytest.raises(ZeroDivisionError):
+            engine.run([Job(Stage("bug", Broken), two)], ledger=folder.ledger, crew=crew)
+        failing = Stage("failing", Broken, expected=(ZeroDivisionError,))
+        (failed,) = engine.run([Job(failing, two)], ledger=folder.ledger, crew=crew)
     assert summary.done == 60
     assert {gpu for gpu, _ in seen} <= {"0", "1"}
     assert len({process for _, process in seen}) == len(seen) <= 2
-
-
-def test_a_bug_in_a_worker_comes_back_as_it_is(cluster: Any, tmp_path: Path) -> None:
-    class Broken:
-        def process(self, item: int) -> dict[str, Any]:
-            return {"v": 1 // (3 - item)}
-
-    items = Items.of([(f"k{i}", i) for i in range(4)])
-    with RunFolder(tmp_path / "run") as folder, Engine("ray").crew(folder, Needs()) as crew:
-        with pytest.raises(ZeroDivisionError):
-            engine.run([Job(Stage("s", Broken), items)], ledger=folder.ledger, crew=crew)
-        failing = Stage("t", Broken, expected=(ZeroDivisionError,))
-        (summary,) = engine.run([Job(failing, items)], ledger=folder.ledger, crew=crew)
-    assert summary.done == 3
-    assert list(summary.failed) == ["k3"]
+    assert failed.done == 1
+    assert list(failed.failed) == ["k01"]
 
 
 @pytest.mark.slow
@@ -316,4 +308,8 @@ def test_20_random_moments_each(
         case "nodes":
             check_nodes(cluster, there, expected, at)
         case "driver":
-            check_drivers(cluster, there, expected, points)
+            command, environment = driver(cluster, there)
+            log = Path(f"{there}.log")
+            report = kill_and_continue(command, log=log, points=points, environment=environment, folder=ROOT)
+            assert report.killed
+            assert_small_run(there, expected, report.killed)
