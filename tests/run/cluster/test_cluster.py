@@ -40,7 +40,7 @@ objects: [cup]
 dimensions: {{gender: [women, men]}}
 images_per_prompt: 4
 generators: [calibrated]
-annotators: [blank, colour, {{encoder: 'clip:{clip}', batch: 6, device: cpu}}]
+annotators: [blank, colour, {{encoder: 'clip:{clip}', batch: 16, device: cpu}}]
 """
 REMOTE = """
 suite: objects
