@@ -72,7 +72,7 @@ def lines(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-def struck_run(folder: Path, at: Sequence[int], strike: Callable[[], None]) -> int:
+def struck_run(folder: Path, strikes: Sequence[tuple[int, Callable[[], None]]]) -> int:
     """Carry the small run out on the cluster, and strike each time its log has so many lines; say how often.
 
     The run has a thread of its own, as nodes can be added in the main one only.
@@ -80,7 +80,7 @@ def struck_run(folder: Path, at: Sequence[int], strike: Callable[[], None]) -> i
     log, hits = Path(f"{folder}.log"), 0
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(small_run.main, folder, log, by="ray")
-        for line in at:
+        for line, strike in strikes:
             while len(lines(log)) <= line and not run.done():
                 time.sleep(0.002)
             if not run.done():
@@ -110,23 +110,37 @@ def assert_small_run(folder: Path, undisturbed: dict[str, str], kills: int) -> N
     assert len(calls) - CALLS <= kills * IN_FLIGHT
 
 
-def check_actors(
-    cluster: Any, folder: Path, undisturbed: dict[str, str], at: list[int], names: Sequence[str]
+def killing(cluster: Any, name: str, seed: int = 5) -> Callable[[], None]:
+    """What kills one actor of a class."""
+    rng = random.Random(seed)
+    return lambda: os.kill(rng.choice(actors(cluster, name)), signal.SIGKILL)
+
+
+def losing(cluster: Any, seed: int = 6) -> Callable[[], None]:
+    """What kills one node with all that runs there, and adds another one like it."""
+    rng = random.Random(seed)
+
+    def lose_one() -> None:
+        lost = rng.choice([one for one in cluster.list_all_nodes() if one is not cluster.head_node])
+        gpus = lost._ray_params.num_gpus
+        cluster.remove_node(lost, allow_graceful=False)
+        node(cluster, num_gpus=gpus)
+
+    return lose_one
+
+
+def check_strikes(
+    folder: Path, undisturbed: dict[str, str], strikes: Sequence[tuple[int, Callable[[], None]]]
 ) -> None:
-    rng, left = random.Random(5), list(names)
-
-    def kill_one() -> None:
-        os.kill(rng.choice(actors(cluster, left.pop(0))), signal.SIGKILL)
-
-    hits = struck_run(folder, at, kill_one)
-    assert hits
+    hits = struck_run(folder, strikes)
+    assert hits >= (len(strikes) + 1) // 2
     assert_small_run(folder, undisturbed, hits)
 
 
-def test_a_worker_and_the_desk_that_are_killed_cost_what_was_in_flight_and_pictures_travel(
+def test_a_worker_the_desk_and_a_node_that_are_lost_cost_what_was_in_flight(
     cluster: Any, tmp_path: Path, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The workers do not see the run folder."""
+    """The workers do not see the run folder: pictures travel."""
     kept: list[str] = []
     put, enter = PictureStore.put, RayCluster.__enter__
 
@@ -141,29 +155,11 @@ def test_a_worker_and_the_desk_that_are_killed_cost_what_was_in_flight_and_pictu
 
     monkeypatch.setattr(PictureStore, "put", counted)
     monkeypatch.setattr(RayCluster, "__enter__", entered)
-    at = [CALLS // 4, 3 * CALLS // 5]
-    check_actors(cluster, tmp_path / "run", undisturbed, at, ["Hand", "Desk"])
+    blows = (killing(cluster, "Hand"), killing(cluster, "Desk"), losing(cluster))
+    check_strikes(
+        tmp_path / "run", undisturbed, list(zip((CALLS // 8, CALLS // 4, CALLS // 2), blows, strict=True))
+    )
     assert len(kept) >= PICTURES
-
-
-def check_nodes(cluster: Any, folder: Path, undisturbed: dict[str, str], at: list[int]) -> None:
-    rng = random.Random(6)
-
-    def lose_one() -> None:
-        lost = rng.choice([one for one in cluster.list_all_nodes() if one is not cluster.head_node])
-        gpus = lost._ray_params.num_gpus
-        cluster.remove_node(lost, allow_graceful=False)
-        node(cluster, num_gpus=gpus)
-
-    hits = struck_run(folder, at, lose_one)
-    assert hits
-    assert_small_run(folder, undisturbed, hits)
-
-
-def test_a_node_that_is_lost_costs_what_it_had_in_flight(
-    cluster: Any, tmp_path: Path, undisturbed: dict[str, str]
-) -> None:
-    check_nodes(cluster, tmp_path / "run", undisturbed, [CALLS // 2])
 
 
 def driver(cluster: Any, folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -289,7 +285,7 @@ def test_what_computes_on_a_gpu_gets_one_a_worker_and_a_bug_comes_back_as_it_is(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["actors", "desk", "nodes", "driver"])
+@pytest.mark.parametrize("what", ["Hand", "Desk", "node", "driver"])
 def test_20_random_moments_each(
     cluster: Any, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,17 +295,12 @@ def test_20_random_moments_each(
     here, there = tmp_path / "here", tmp_path / "there"
     small_run.main(here, Path(f"{here}.log"))
     points = random_points(20, 1_800, seed=7)
-    at, expected = [line for line, _ in points], tables(here)
-    match what:
-        case "actors":
-            check_actors(cluster, there, expected, at, ["Hand"] * 20)
-        case "desk":
-            check_actors(cluster, there, expected, at, ["Desk"] * 20)
-        case "nodes":
-            check_nodes(cluster, there, expected, at)
-        case "driver":
-            command, environment = driver(cluster, there)
-            log = Path(f"{there}.log")
-            report = kill_and_continue(command, log=log, points=points, environment=environment, folder=ROOT)
-            assert report.killed
-            assert_small_run(there, expected, report.killed)
+    expected = tables(here)
+    if what == "driver":
+        command, environment = driver(cluster, there)
+        log = Path(f"{there}.log")
+        report = kill_and_continue(command, log=log, points=points, environment=environment, folder=ROOT)
+        assert_small_run(there, expected, report.killed)
+        return
+    strike = losing(cluster) if what == "node" else killing(cluster, what)
+    check_strikes(there, expected, [(line, strike) for line, _ in points])
