@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import OneHot, mean_pair_js_of_weights, one_hot, tally, tally_draws
+from stereotrope.stats.distinct_rows import DistinctRows
 
 _PSEUDO_CLUSTERS = 0.5
 """Clusters' worth of the pool that each group is smoothed with; chosen by simulation (tests/measure)."""
@@ -25,7 +26,7 @@ _Ints = NDArray[np.int64]
 class Clustered:
     """Labels of images counted by cluster, each cluster in one group.
 
-    hot: One-hot columns of the images.
+    hot: One-hot columns of the images' distinct rows.
     counts: How often each column is in each cluster, shape (n_columns, n_clusters).
     group: Group of each cluster, coded 0 … G − 1, in the order of the clusters' numbers.
     """
@@ -38,11 +39,18 @@ class Clustered:
     def of(cls, codes: ArrayLike, groups: ArrayLike, clusters: ArrayLike) -> Clustered:
         """Count the labels of clusters. What two groups have of one cluster number are two clusters."""
         matrix, group = np.asarray(codes), np.asarray(groups, np.int64)
-        both = np.stack([np.asarray(clusters, np.int64), group])
-        _, first, of = np.unique(both, axis=1, return_index=True, return_inverse=True)
-        member = (of.ravel()[:, None] == np.arange(len(first))).astype(np.float32)
-        hot = one_hot(matrix)
-        found = cls(hot, tally(hot.columns, member), group[first])
+        of_cluster = np.asarray(clusters, np.int64) * (int(group.max(initial=0)) + 1) + group
+        numbers, of = np.unique(of_cluster, return_inverse=True)
+        rows = DistinctRows.of(matrix, np.zeros(len(matrix), np.int64), 1)
+        hot, counts = one_hot(rows.codes, rows.totals), []
+        for attribute, part in hot.parts:
+            column = matrix[:, attribute]
+            value = np.searchsorted(np.unique(column[column >= 0]), column)
+            cell = (value * len(numbers) + of)[column >= 0]
+            n_cells = (part.stop - part.start) * len(numbers)
+            counts.append(np.bincount(cell, minlength=n_cells).reshape(-1, len(numbers)))
+        every = np.concatenate([np.zeros((0, len(numbers)), np.int64), *counts]).astype(np.float32)
+        found = cls(hot, every, numbers % (int(group.max(initial=0)) + 1))
         if len(found.sizes) < 2 or min(found.sizes) < 1:
             raise UsageError(f"Clustered: at least two groups with a cluster are needed, found {found.sizes}")
         return found
@@ -67,17 +75,22 @@ class Clustered:
         """
         every = ways(self.sizes) <= n_shuffles
         if every:
-            placed = _every_split(self.sizes)
-            placed = placed[(placed != self.group).any(axis=1)]
+            splits = _every_split(self.sizes)
+            splits = splits[(splits != self.group).any(axis=1)]
+            placed: Iterator[_Ints] = (
+                splits[start : start + _CHUNK] for start in range(0, len(splits), _CHUNK)
+            )
         else:
-            rng = np.random.default_rng([seed, 5, *self.sizes])
-            placed = rng.permuted(np.tile(self.group, (n_shuffles, 1)), axis=1)
+            placed = self._permuted(n_shuffles, np.random.default_rng([seed, 5, *self.sizes]))
         scores = [np.empty((0, len(self.hot.complete)))]
-        for start in range(0, len(placed), _CHUNK):
-            part = placed[start : start + _CHUNK].T
-            members = [(part == g).astype(np.float32) for g in range(len(self.sizes))]
+        for part in placed:
+            members = [np.asarray(part.T == g, np.float32) for g in range(len(self.sizes))]
             scores.append(mean_pair_js_of_weights([tally(self.counts, m) for m in members], self.hot).T)
         return np.concatenate(scores), every
+
+    def _permuted(self, n_shuffles: int, rng: np.random.Generator) -> Iterator[_Ints]:
+        for start in range(0, n_shuffles, _CHUNK):
+            yield rng.permuted(np.tile(self.group, (min(_CHUNK, n_shuffles - start), 1)), axis=1)
 
     def resampled(self, *, n_resamples: int, seed: int = 0) -> Floats:
         """Divergence of each attribute when clusters are drawn again within their group, in bits.

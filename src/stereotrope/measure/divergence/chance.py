@@ -129,9 +129,11 @@ def _upper(scores: Floats) -> Floats:
 
 def _of_attributes(codes: Codes, group: Ints, p: Floats, least: Floats) -> Floats:
     """p and least p of each attribute, shape (2, n_attributes)."""
-    n_values = int(codes.max(initial=0)) + 1
-    values = np.arange(n_values)[:, None, None]
-    counts = np.stack([(codes[group == g] == values).sum(axis=1).T for g in range(int(group.max()) + 1)])
+    n_values, n_groups = int(codes.max(initial=0)) + 1, int(group.max()) + 1
+    counts = np.zeros((n_groups, codes.shape[1], n_values), np.int64)
+    for at, column in enumerate(codes.T):
+        cell = (group * n_values + column)[column >= 0]
+        counts[:, at] = np.bincount(cell, minlength=n_groups * n_values).reshape(n_groups, n_values)
     others = counts.sum(axis=0) - counts
     if len(counts) == 2:
         p, least = _halved(js_tail(*counts))

@@ -118,8 +118,12 @@ class CodedLabels:
     def excluded(self, rows: Ints, columns: Ints) -> Counter[str]:
         """Labels of these images and attributes that do not count, by reason."""
         why = self.why[np.ix_(rows, columns)]
-        left = why[~self.labelled(rows, columns)]
-        return Counter(self.reasons[at] if at >= 0 else UNLABELLED for at in left.tolist())
+        left, counts = np.unique(why[~self.labelled(rows, columns)], return_counts=True)
+        names = (self.reasons[at] if at >= 0 else UNLABELLED for at in left.tolist())
+        found: Counter[str] = Counter()
+        for name, n in zip(names, counts.tolist(), strict=True):
+            found[name] += n
+        return found
 
 
 def code_labels(
