@@ -22,7 +22,7 @@ from stereotrope.stats import resampled_counts, resampled_js, shuffled_js
 SIZES = (20, 200, 2_000, 200_000)
 SHUFFLES, RESAMPLES = 10_000, 2_000
 KINDS = {"8 attributes of 6": (8, 6), "2 attributes of 6": (2, 6), "1 attribute of 2": (1, 2)}
-LEAST_TIMES = 5
+LEAST_TIMES = 3
 """How much faster than the reference shuffles and smoothed bootstraps are at least."""
 MOST_SECONDS = 5.0
 """What a measure of two groups of 200,000 pictures may take at most, of up to two attributes."""

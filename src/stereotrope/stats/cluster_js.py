@@ -84,7 +84,7 @@ class Clustered:
             placed = self._permuted(n_shuffles, np.random.default_rng([seed, 5, *self.sizes]))
         scores = [np.empty((0, len(self.hot.complete)))]
         for part in placed:
-            members = [np.asarray(part.T == g, np.float32) for g in range(len(self.sizes))]
+            members = [np.asarray(g == part.T, np.float32) for g in range(len(self.sizes))]
             scores.append(mean_pair_js_of_weights([tally(self.counts, m) for m in members], self.hot).T)
         return np.concatenate(scores), every
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts
-from stereotrope.stats.counts import OneHot, tally, tally_draws
+from stereotrope.stats.counts import OneHot, tally
 from stereotrope.stats.draw_costs import redrawing
 
 _Ints = NDArray[np.int64]
@@ -50,5 +50,6 @@ def _of_images(weights: _Ints, n: int, n_resamples: int, rng: np.random.Generato
     for start in range(0, n_resamples, step):
         some = drawn[start : start + step]
         image = rng.integers(0, n, size=(len(some), n))
-        some[...] = tally_draws(image if row is None else row[image], len(weights)).T
+        cells = (image if row is None else row[image]) + np.arange(len(some))[:, None] * len(weights)
+        some[...] = np.bincount(cells.ravel(), minlength=some.size).reshape(some.shape)
     return drawn.T
