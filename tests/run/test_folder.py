@@ -16,7 +16,7 @@ from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
 from stereotrope.run import FORMAT_VERSION, RunFolder
 from stereotrope.run.disk import write_atomic
 from stereotrope.run.folder import read_info
-from stereotrope.tables import FINDINGS, IMAGES, PROMPTS
+from stereotrope.tables import FINDINGS, IMAGES, PROMPTS, REFERENCE
 
 
 def prompts(n: int = 3) -> pl.DataFrame:
@@ -267,3 +267,15 @@ def test_what_cannot_be_written_is_named_by_its_own_name(tmp_path: Path, blocked
     with pytest.raises(OSError, match=r"reports.index\.html'$") as failed:
         write_atomic(file, b"x")
     assert failed.value.filename == str(file)
+
+
+def test_a_table_of_many_rows_is_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stereotrope.run.folder._ROW_GROUP", 3)
+    rows = {"image_id": [f"i{at}" for at in range(10)], "attribute": "a", "value": "v"}
+    frame = pl.DataFrame(rows)
+    with RunFolder(tmp_path / "run") as run:
+        file = run.write_table("reference", frame, REFERENCE)
+        none = run.write_table("none", frame.clear(), REFERENCE)
+    assert pq.ParquetFile(file).num_row_groups == 4
+    assert pl.read_parquet(file).equals(frame)
+    assert pl.read_parquet(none).equals(frame.clear())

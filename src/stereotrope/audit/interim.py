@@ -16,6 +16,7 @@ from stereotrope.tables import N_SUBJECTS
 
 ALPHA = 0.05
 """False discovery rate of all differences that a run tells, over all looks at it."""
+_AT_ONCE = 50_000
 _OPEN = "open"
 """Plan of any number of looks."""
 
@@ -129,18 +130,39 @@ def _changed(was: int | str | None, plan: int | str, before: int, number: int | 
 
 def _identity(images: pl.DataFrame, labels: pl.DataFrame) -> tuple[str, int]:
     """A hash of what is looked at, and how many pictures that are, one not at hand if labelled."""
-    counted = images.filter(pl.col("status") != "excluded").sort("image_id")
-    lines = [
-        f"{i} {status} {digest or ''}"
-        for i, status, digest in counted.select("image_id", "status", "sha256").iter_rows()
-    ]
-    own = labels.filter(pl.col("subject_kind") == "image", pl.col("derived_from").is_null())
+    counted = images.select("image_id", "status", "sha256").filter(pl.col("status") != "excluded")
+    counted = counted.sort("image_id")
+    told = _Lines()
+    told.add(counted.select(pl.format("{} {} {}", "image_id", "status", pl.col("sha256").fill_null(""))))
+    said = pl.col("subject_kind") == "image", pl.col("derived_from").is_null()
+    own = labels.filter(*said).select("subject_id", "annotator")
     status, labelled = pl.col("status"), pl.col("image_id").is_in(own["subject_id"].implode())
     usable = counted.filter((status == "ok") | (status == "absent") & labelled).select("image_id")
-    for (name,), part in own.sort("annotator").group_by("annotator", maintain_order=True):
-        lacking = usable.join(part, left_on="image_id", right_on="subject_id", how="anti")
-        lines += [f"{name} {image}" for image in lacking["image_id"]]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest(), usable.height
+    for name in own["annotator"].unique().sort():
+        part = own.filter(annotator=name).select("subject_id")
+        lacking = usable.join(
+            part, left_on="image_id", right_on="subject_id", how="anti", maintain_order="left"
+        )
+        told.add(lacking.select(pl.format("{} {}", pl.lit(name), "image_id")))
+    return told.digest(), usable.height
+
+
+class _Lines:
+    """The hash of lines that are never all there at once."""
+
+    def __init__(self) -> None:
+        self._hash, self._begun = hashlib.sha256(), False
+
+    def add(self, lines: pl.DataFrame) -> None:
+        """Take the one column of a frame."""
+        for part in lines.iter_slices(_AT_ONCE):
+            text = "\n".join(part.to_series())
+            self._hash.update(f"\n{text}".encode() if self._begun else text.encode())
+            self._begun = True
+
+    def digest(self) -> str:
+        """The hash of all of them."""
+        return self._hash.hexdigest()
 
 
 def _complete(images: pl.DataFrame, missing: Sequence[Missing]) -> float:

@@ -178,11 +178,11 @@ class RunFolder:
 
         Raises TableError: A column is missing, unknown, or of a type that does not fit.
         """
-        table = arrow_table(name, frame, columns, factors)
-        sink = io.BytesIO()
-        pq.write_table(
-            table, sink, compression="zstd", compression_level=_ZSTD_LEVEL, row_group_size=_ROW_GROUP
-        )
+        wanted, sink = tables.schema(columns, factors), io.BytesIO()
+        packed = {"compression": "zstd", "compression_level": _ZSTD_LEVEL}
+        with pq.ParquetWriter(sink, wanted, **packed) as writer:
+            for part in frame.iter_slices(_ROW_GROUP) if frame.height else (frame,):
+                writer.write_table(arrow_table(name, part, columns, factors), row_group_size=_ROW_GROUP)
         path = self.path / f"{name}.parquet"
         write_atomic(path, sink.getvalue())
         return path
