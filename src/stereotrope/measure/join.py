@@ -292,15 +292,20 @@ def _expected(said: pl.DataFrame, picture: pl.DataFrame, asked: Any | None) -> p
         listed = to_polars(asked, what="asked", needs=_LABEL).select(pl.col(_LABEL).cast(pl.String))
         _check_known(listed, picture, "asked: {!r} is no image of this run; check image_id")
         always &= ~pl.col("annotator").is_in(listed["annotator"].unique().to_list())
-    everywhere = given.filter(always).select("attribute", "annotator").unique()
+    pair = ["attribute", "annotator"]
+    everywhere = given.filter(always).select(pair).unique().with_columns(image_id=pl.lit(None, pl.String))
     # What was answered without being asked is still an answer.
-    further = pl.concat([listed, given.filter(~always)]).unique()
-    return (
-        pl.concat([picture.join(everywhere, how="cross"), picture.join(further, on="image_id")])
-        .join(picture.select("image_id").with_row_index("position"), on="image_id")
-        .sort("attribute", "annotator", "position", nulls_last=True)
-        .drop("position")
-    )
+    further = pl.concat([listed, given.filter(~always)]).select(*pair, "image_id")
+    asked_of = pl.concat([everywhere, further])
+    parts = [picture.clear().with_columns(pl.lit(None, pl.String).alias(name) for name in pair)]
+    ids = asked_of.partition_by(pair, as_dict=True, include_key=False)
+    for attribute, annotator in asked_of.select(pair).unique().sort(pair, nulls_last=True).iter_rows():
+        own = ids[attribute, annotator]
+        of_all = own["image_id"][0] is None
+        here = picture if of_all else picture.join(own, on="image_id", how="semi", maintain_order="left")
+        named = {"attribute": attribute, "annotator": annotator}
+        parts.append(here.with_columns(pl.lit(one, pl.String).alias(name) for name, one in named.items()))
+    return pl.concat(parts)
 
 
 def _check_known(listed: pl.DataFrame, images: pl.DataFrame, message: str) -> None:
