@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from stereotrope.errors import RunError, UsageError
-from stereotrope.run.disk import TMP_PREFIX
+from stereotrope.run.disk import TMP_PREFIX, sweep
 from stereotrope.run.engine.cluster.desk import Desk, HeadAnswer
 from stereotrope.run.engine.cluster.hands import Hand
 from stereotrope.run.engine.cluster.head import Head
@@ -92,6 +92,8 @@ class RayCluster:
     def _leave(self) -> None:
         self._head.close()
         (self._folder.path / self._token[0]).unlink(missing_ok=True)
+        if self._successors:  # hands that died may have left unfinished pictures
+            sweep(self._folder.path)
         if self._own:
             self._ray.shutdown()
 
