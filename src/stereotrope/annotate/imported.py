@@ -19,7 +19,7 @@ from stereotrope.errors import MetadataError, UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import SAMPLE, normal_paths, outside_design
 from stereotrope.inputs.options import File, Name, Options, Text, Texts
-from stereotrope.inputs.row import LINE, Row, composed
+from stereotrope.inputs.row import LINE, Row, composed_texts
 from stereotrope.inputs.rows import PICTURE_KEYS, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of, whole_problem
 
@@ -193,7 +193,7 @@ class ImportedLabels(FileAnnotator):
                 "to_csv(index=False))"
             )
         texts = found.rows.texts(found.columns)
-        return texts.with_columns(composed(texts[column]) for column in found.columns)
+        return texts.with_columns(composed_texts(texts[column]) for column in found.columns)
 
     def _oddities(self, layout: str | None) -> list[str]:
         """What was taken for granted of the file, one sentence each."""

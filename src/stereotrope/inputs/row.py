@@ -39,7 +39,7 @@ class Row:
 
         Raises MetadataError: The value is a list or an object.
         """
-        value = self.values.get(clean(column))
+        value = self.values.get(column_name(column))
         if value is None:
             return None
         if isinstance(value, bool):
@@ -56,7 +56,7 @@ class Row:
 
     def raw(self, column: str) -> str | None:
         """Return a text exactly as it stands (prompts, file names); None where it is empty."""
-        value = self.values.get(clean(column))
+        value = self.values.get(column_name(column))
         return value or None if isinstance(value, str) else self.text(column)
 
     def without_values(self) -> Self:
@@ -137,12 +137,12 @@ def _as_series(cells: list[Any]) -> pl.Series | list[Any]:
     return pl.Series(cells, dtype=pl.String) if all(isinstance(c, str | None) for c in cells) else cells
 
 
-def clean(name: str) -> str:
+def column_name(name: str) -> str:
     """The name of a column without outer blanks, in Unicode's composed form (NFC)."""
     return unicodedata.normalize("NFC", name).strip()
 
 
-def composed(texts: pl.Series) -> pl.Series:
+def composed_texts(texts: pl.Series) -> pl.Series:
     """Texts in Unicode's composed form (NFC)."""
     odd = texts.filter(texts.str.len_bytes() != texts.str.len_chars()).unique()
     if odd.is_empty():

@@ -18,7 +18,7 @@ from stereotrope.confusables import reads_like
 from stereotrope.errors import MetadataError, did_you_mean
 from stereotrope.inputs.files import MOST_DATA, read_data
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.row import Pairs, Rows, clean
+from stereotrope.inputs.row import Pairs, Rows, column_name
 
 PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 """Columns that name the picture of a label, in the order they are looked for; they are no attributes."""
@@ -85,7 +85,7 @@ class RowFile:
 
     def require(self, column: str, purpose: str) -> str:
         """Return ``column`` as it is called here, or raise naming the nearest one there is."""
-        name = column if column in self.columns else clean(column)
+        name = column if column in self.columns else column_name(column)
         if name in self.columns:
             return name
         there = f"There are {', '.join(map(repr, self.columns)) or 'none'}"
@@ -191,7 +191,7 @@ def _csv(name: str, text: str) -> RowFile:
     with long_fields():
         records = _records(name, text, delimiter)
         header, cells = next(records, (1, []))
-        columns = [clean(cell) for cell in cells]
+        columns = [column_name(cell) for cell in cells]
         named = [column for column in columns if column]
         if len(named) == 1 and (mark := next((m for m in ";\t|," if m in named[0]), None)):
             raise MetadataError(
@@ -351,7 +351,7 @@ def _objects(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 f"{name}:{line}: must be one JSON object a line, found {shorten(value)}; "
                 'write {"column": "value", …} on each line'
             )
-        values = [(clean(key), cell) for key, cell in value]
+        values = [(column_name(key), cell) for key, cell in value]
         _refuse_twins(name, line, [key for key, _ in values])
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -369,7 +369,7 @@ def _parquet(name: str, data: bytes) -> RowFile:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         found = " ".join(str(error).split())
         raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
-    frame = frame.rename({column: clean(column) for column in frame.columns})
+    frame = frame.rename({column: column_name(column) for column in frame.columns})
     lines = pl.int_range(1, frame.height + 1, eager=True)
     return RowFile(name, tuple(frame.columns), Rows(name, lines, frame.to_dict()), header=0)
 

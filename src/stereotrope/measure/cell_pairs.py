@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.cell_table import CellTable, left_out_of
+from stereotrope.measure.cell_table import CellTable, exclusions_of
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.units import FEWEST_PROMPTS
 
@@ -41,7 +41,7 @@ class CellPairs:
             for side in (self.cell, self.other)
         )
         reasons = pl.concat(sides).group_by(_PAIR, "excluded").agg(pl.col("n").sum())
-        told = left_out_of(reasons.sort(_PAIR, "excluded"), _PAIR)
+        told = exclusions_of(reasons.sort(_PAIR, "excluded"), _PAIR)
         every = pl.DataFrame({_PAIR: np.arange(len(self.cell), dtype=np.uint32)})
         found = every.join(told, on=_PAIR, how="left", maintain_order="left")
         return found.select(pl.col("n_excluded").fill_null(0), "excluded")

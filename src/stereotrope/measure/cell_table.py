@@ -246,7 +246,7 @@ def read_cell_table(
     seen = rows.filter(counts).select(_CELL, "value", "prompt_id", k="n")
     left = rows.filter(~counts).group_by(_CELL, "excluded").agg(pl.col("n").sum()).sort(_CELL, "excluded")
     told = index.join(_usable(seen), on=_CELL, how="left", maintain_order="left")
-    told = told.join(left_out_of(left, _CELL), on=_CELL, how="left", maintain_order="left")
+    told = told.join(exclusions_of(left, _CELL), on=_CELL, how="left", maintain_order="left")
     told = told.with_columns(pl.col("n", "missing", "n_excluded", "n_prompts").fill_null(0))
     told = told.with_columns(pl.col("repeated", "unknown").fill_null(False))
     return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen)
@@ -326,7 +326,7 @@ def _usable(seen: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def left_out_of(rows: pl.DataFrame, key: str) -> pl.DataFrame:
+def exclusions_of(rows: pl.DataFrame, key: str) -> pl.DataFrame:
     """Labels that do not count, and how many for which reason.
 
     rows: ``key, excluded, n``, each pair of key and reason once, sorted.

@@ -41,6 +41,9 @@ def cluster() -> Iterator[Any]:
     require(find_spec("ray") is not None, "ray is not installed")
     patch = pytest.MonkeyPatch()
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    # Nodes that talk by 127.0.0.1 alone, and are waited for on a busy computer.
+    patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    patch.setenv("RAY_raylet_start_wait_time_s", "120")
     patch.setenv(
         "PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     )

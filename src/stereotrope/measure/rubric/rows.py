@@ -17,7 +17,7 @@ from stereotrope.tables import ALL_ATTRIBUTES
 Interval = Literal["wilson", "student", "signed"]
 """Wilson's with a query as one observation; Student's over queries between 0 and 1, or between −1 and 1."""
 
-Part = Literal["all", "items"]
+_Part = Literal["all", "items"]
 
 
 def rows_of(
@@ -27,7 +27,7 @@ def rows_of(
     undefined: str,
     interval: Interval,
     *,
-    parts: Sequence[Part] = ("all", "items"),
+    parts: Sequence[_Part] = ("all", "items"),
 ) -> list[dict[str, Any]]:
     """A row over all items, and one an item, of what stands in ``yes``; ``told`` is in every row.
 
@@ -62,7 +62,7 @@ class _Answers(NamedTuple):
     lost: Counter[str]
 
 
-def _parts_of(answers: pl.DataFrame, parts: Sequence[Part]) -> dict[str, _Answers]:
+def _parts_of(answers: pl.DataFrame, parts: Sequence[_Part]) -> dict[str, _Answers]:
     """All items, and each, by name."""
     named = {"all": pl.lit(ALL_ATTRIBUTES), "items": pl.col("item")}
     table = pl.concat([answers.with_columns(part=named[one]) for one in parts])
