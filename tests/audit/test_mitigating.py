@@ -252,6 +252,17 @@ def test_an_audit_file_names_strategies_that_see_no_picture_by_the_same_words():
     }
 
 
+def test_a_suite_compares_every_score_before_and_after_a_mitigation():
+    measures = st.Audit.from_text(OBJECTS.replace("MITIGATIONS", "[none, ethical]")).plan().measures
+    scores = {
+        "average": {"bds", "cds", "vac"},
+        "change": {"cds", "vac"},
+        "paired_difference": {"cds", "vac", "refusal_rate"},
+    }
+    assert {name: {call.on for call in measures if call.name == name} for name in scores} == scores
+    assert sum(call.name in scores for call in measures) == 8
+
+
 def test_prompts_of_any_design_take_the_mitigations_of_an_audit_file():
     prompts = st.Audit.from_text(AUDIT + "mitigations: {none: '', blue: in blue}\n").plan().prompts
     assert prompts.select("mitigation", "text").rows() == [
