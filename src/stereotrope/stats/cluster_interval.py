@@ -95,7 +95,7 @@ def _ends(
     level: float,
 ) -> tuple[Floats, Floats]:
     total, squares = np.trace(gram, axis1=1, axis2=2), (gram**2).sum(axis=(1, 2))
-    # Unbiased for what a Wishart matrix of so many degrees of freedom has.
+    # Right on average for what a Wishart matrix of so many degrees of freedom has.
     free = max(freedom, 2)
     squares = free**2 / ((free - 1) * (free + 2)) * (squares - total**2 / free)
     inverse = squares / np.maximum(total**2, _TINY**2) / others
