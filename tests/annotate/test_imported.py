@@ -47,6 +47,13 @@ def test_a_column_that_nobody_filled_in_is_an_attribute_without_labels(tmp_path)
         assert {attribute for _, attribute in said(labels)} == {"gender"}
 
 
+@pytest.mark.parametrize("text", ["image_id\na\nb\n", "image_id,file_name\na,a.png\n"])
+def test_a_file_without_a_column_of_labels_has_no_label_in_it(tmp_path, text):
+    labels = imported(tmp_path, text, key="image_id")
+    assert said(labels) == {}
+    assert labels.trouble == f"{labels.file}: no label in it"
+
+
 def test_tidy_files_have_a_row_a_label_and_may_say_more(tmp_path):
     head = "image_id,attribute,value,confidence,status,rationale\n"
     text = head + "i1,gender,female,0.8,,hair\ni2,gender,,,unclear,dark\n"

@@ -252,6 +252,18 @@ def test_what_was_called_before_a_book_was_attached_is_counted_with_every_book(t
         account.attach(None)
 
 
+def test_a_call_in_flight_is_counted_once_where_its_book_is_attached_again(tmp_path):
+    account = Account()
+    with Ledger(tmp_path / "one.db") as book:
+        account.attach(book)
+        key = account.begin("openai", "m", "chat")
+        account.attach(book)
+        account.finish(key, call(cost=1.0))
+        (total,) = account.totals()
+        assert (total.begun, total.ok, total.unanswered, account.spent) == (1, 1, 0, 1.0)
+        account.attach(None)
+
+
 def test_memory_does_not_grow_with_calls():
     def size(n: int) -> int:
         account = Account()

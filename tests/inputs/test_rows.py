@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.files import read_whole
-from stereotrope.inputs.rows import read_rows
+from stereotrope.inputs.rows import RowFile, read_rows
 
 
 def written(tmp_path: Path, name: str, content: bytes | str) -> Path:
@@ -267,3 +268,14 @@ def test_a_file_without_end_is_read_no_further_than_the_limit(tmp_path: Path) ->
     with pytest.raises(OSError, match="larger than 2 bytes"):
         read_whole(written(tmp_path, "a.csv", "abc"), 2)
     assert read_whole(written(tmp_path, "a.csv", "abc"), 3) == b"abc"
+
+
+def test_columns_of_parquet_are_called_as_those_of_other_files(tmp_path):
+    def read(columns: dict[str, list[str | None]]) -> RowFile:
+        pl.DataFrame(columns).write_parquet(tmp_path / "labels.parquet")
+        return read_rows(tmp_path / "labels.parquet")
+
+    with pytest.raises(MetadataError, match=r"labels.parquet: column 'g' is there twice; rename or remove"):
+        read({"g": ["a"], " g": ["b"]})
+    found = read({"g": ["a"], "": ["b"], " ": [None]})
+    assert (found.columns, found.unnamed) == (("g",), (2,))

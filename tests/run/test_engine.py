@@ -403,6 +403,17 @@ def test_stages_run_side_by_side_and_one_that_fails_leaves_the_others(ledger: Le
     assert told[-1] == ("quick", 20, 20)
 
 
+def test_items_of_which_nothing_comes_back_are_an_error_that_says_so(ledger: Ledger) -> None:
+    class Idle:
+        notes: list[str] = []  # noqa: RUF012
+
+        def start(self, works: object) -> list[threading.Thread]:
+            return []
+
+    with pytest.raises(RunError, match=r"s: 3 of 3 items were handed out and nothing came back of them"):
+        engine.run([Job(Stage("s", Worker), Items.of(pairs(3)))], ledger=ledger, crew=Idle())
+
+
 class Waiting(Awaited):
     """Waits before it begins, and looks at ``stop`` while it waits."""
 

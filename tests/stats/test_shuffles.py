@@ -80,3 +80,11 @@ def test_bits_have_the_sizes_of_their_groups_and_share_no_image(sizes):
             {size} for size in sizes[:-1]
         ]
         assert not np.bitwise_and.reduce(groups).any() or len(groups) == 1
+
+
+def test_what_many_groups_are_drawn_by_is_not_kept():
+    sizes, codes = (3,) * 60, np.arange(180)[:, None] % 2
+    before = shuffles._one_by_one.cache_info().currsize
+    first = drawn(codes, sizes, 2_000)
+    assert shuffles._one_by_one.cache_info().currsize == before
+    np.testing.assert_array_equal(first, drawn(codes, sizes, 2_000))

@@ -239,11 +239,14 @@ class ImportedLabels(FileAnnotator):
         """A row a label of a file with a column an attribute; attribute by attribute."""
         given = list(attributes or [c for c in self._columns if self._is_attribute(c)])
         places = texts.select(*self._place)
+        none = places.clear().with_columns(
+            attribute=pl.lit(None, pl.Categorical), value=pl.lit(None, pl.String)
+        )
         said = [
             places.with_columns(attribute=pl.lit(name, pl.Categorical), value=texts[name]).drop_nulls("value")
             for name in given
         ]
-        return pl.concat(said)
+        return pl.concat([none, *said])
 
     @property
     def _place(self) -> list[pl.Expr]:

@@ -242,12 +242,13 @@ class Account:
 
         Entries kept in another book before belong to that one, and are not counted any more.
         """
-        kept = {} if book is None else _tallied(book.get_all(BEGUN), book.get_all(ANSWERED))
+        begun = {} if book is None else book.get_all(BEGUN)
+        kept = {} if book is None else _tallied(begun, book.get_all(ANSWERED))
         with self._guard:
             self._book = book
             if book is None:
                 return
-            self._flying = {key: loose for key, loose in self._flying.items() if loose}
+            self._flying = {key: loose for key, loose in self._flying.items() if loose or key in begun}
             self._tallies = {who: replace(tally) for who, tally in self._loose.items()}
             for who, tally in kept.items():
                 self._tallies[who] = self._tally(who).with_those_of(tally)

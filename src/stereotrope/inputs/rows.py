@@ -198,7 +198,7 @@ def _csv(name: str, text: str) -> RowFile:
                 f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found {mark!r} "
                 f"in the only column {shorten(named[0])}; save it so, the header without quotes"
             )
-        _refuse_twins(name, header, named)
+        _refuse_twins(f"{name}:{header}", named)
         kept = _Cells(len(columns))
         for line, record in records:
             if len(record) > len(columns) and not any(cell.strip() for cell in record[len(columns) :]):
@@ -352,7 +352,7 @@ def _objects(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 'write {"column": "value", …} on each line'
             )
         values = [(column_name(key), cell) for key, cell in value]
-        _refuse_twins(name, line, [key for key, _ in values])
+        _refuse_twins(f"{name}:{line}", [key for key, _ in values])
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
@@ -369,16 +369,20 @@ def _parquet(name: str, data: bytes) -> RowFile:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         found = " ".join(str(error).split())
         raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
-    frame = frame.rename({column: column_name(column) for column in frame.columns})
+    columns = [column_name(column) for column in frame.columns]
+    _refuse_twins(name, list(filter(None, columns)))
+    cells = {column: cells for column, cells in zip(columns, frame, strict=True) if column}
     lines = pl.int_range(1, frame.height + 1, eager=True)
-    return RowFile(name, tuple(frame.columns), Rows(name, lines, frame.to_dict()), header=0)
+    held = zip(columns, frame, strict=True)
+    unnamed = tuple(at for at, (column, of) in enumerate(held, start=1) if not column and of.count())
+    return RowFile(name, tuple(cells), Rows(name, lines, cells), header=0, unnamed=unnamed)
 
 
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
 
 
-def _refuse_twins(name: str, line: int, columns: Sequence[str]) -> None:
+def _refuse_twins(where: str, columns: Sequence[str]) -> None:
     if len(set(columns)) < len(columns):
         twin = next(column for column in columns if columns.count(column) > 1)
-        raise MetadataError(f"{name}:{line}: column {twin!r} is there twice; rename or remove one")
+        raise MetadataError(f"{where}: column {twin!r} is there twice; rename or remove one")

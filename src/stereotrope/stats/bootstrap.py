@@ -47,6 +47,10 @@ def _drawn(n: int, n_resamples: int, seed: int, stream: int) -> NDArray[np.int64
     return np.random.default_rng([seed, 1, n, stream]).integers(0, n, size=(n_resamples, n))
 
 
+_KEPT_CELLS = 1 << 19
+"""Numbers up to which weights are kept for further groups of the same sizes."""
+
+
 @lru_cache(maxsize=64)
 def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
     return tally_draws(_drawn(n, n_resamples, seed, stream), n)
@@ -107,11 +111,12 @@ def _one_by_one(
     """Counts of each group; its images are drawn by numbers that further groups of these sizes share."""
     hot = one_hot(codes[np.argsort(group, kind="stable")])
     firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
+    draw = _kept_weights if len(codes) * n_resamples <= _KEPT_CELLS else _kept_weights.__wrapped__
     counts = []
     for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
         tallied = []
         for rank, (_, part) in enumerate(hot.parts):
-            weights = _kept_weights(first, n, len(codes), n_resamples, seed, g, rank)
+            weights = draw(first, n, len(codes), n_resamples, seed, g, rank)
             tallied.append(tally(hot.columns[part], weights.astype(np.float32)))
         counts.append(np.concatenate([np.zeros((0, n_resamples), np.float32), *tallied]))
     return hot, counts

@@ -23,6 +23,8 @@ def redrawn_counts(hot: OneHot, n_resamples: int, rng: np.random.Generator) -> C
     Returns: Shape (n_columns, n_resamples).
     """
     n = int(hot.weights.sum())
+    if not n:
+        return np.zeros((len(hot.columns), n_resamples), np.float32)
     way, _ = redrawing(n, len(hot.weights), len(hot.columns))
     rows = np.flatnonzero(hot.weights)
     weights, columns = hot.weights[rows], hot.columns[:, rows]

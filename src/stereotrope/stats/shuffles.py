@@ -19,6 +19,8 @@ _AT_ONCE = 1 << 17
 """Words that are drawn together."""
 _BLOCK = 1 << 15
 """Words that are counted together: with what is made of them they stay in the cache of a processor."""
+_KEPT_WORDS = 1 << 17
+"""Words up to which what was drawn is kept for further groups of the same sizes: 1 MB each."""
 _CELLS = 1 << 20
 """Numbers of rows that are drawn together."""
 _CHUNK = 1000
@@ -37,7 +39,9 @@ def shuffled_counts(
     """
     if few(sizes):
         hot = one_hot(codes)
-        drawn = iter([_one_by_one(tuple(sizes), n_shuffles, seed)])
+        words = -(-sum(sizes) // 64) * (len(sizes) - 1) * n_shuffles
+        draw = _one_by_one if words <= _KEPT_WORDS else _one_by_one.__wrapped__
+        drawn = iter([draw(tuple(sizes), n_shuffles, seed)])
         return hot, _set_bits_of(drawn, sizes, hot, _masks(hot.columns))
     rows = DistinctRows.of(codes, np.zeros(len(codes), np.int64), 1)
     hot = one_hot(rows.codes, rows.totals)

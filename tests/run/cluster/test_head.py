@@ -187,6 +187,9 @@ def test_the_batch_of_a_lost_hand_is_handed_out_again_as_it_was(head: Head, fold
     head.forget("lost")
     assert not head.has(7, "lost")
     assert head.has(7, "other")
+    assert answered(head, "next", 7, hand="lost") is None  # asked before it was lost, and heard only now
+    with pytest.raises(asyncio.CancelledError):
+        answered(head, "turn", "ticket", "limiter", endpoint("lost"), "m", 0, hand="lost")
     assert batch_of(answered(head, "next", 7, hand="other")) == first
     answered(head, "land", 7, {"k0": {"v": 0}, "k1": {"v": 1}}, {}, hand="lost")  # too late to count
     assert (job.summary.done, folder.ledger.totals()["s"]) == (0, 2)
@@ -270,3 +273,13 @@ def test_an_exception_that_cannot_travel_comes_as_the_nearest_that_can() -> None
     assert type(come) is BudgetError
     assert str(come) == "the cap"
     assert type(pickle.loads(failure_as_bytes(BadRequest("m: no", "about")))) is ModelError
+
+    class Named(Exception):
+        def __init__(self, why: str, *, name: str) -> None:
+            super().__init__(why)
+
+    class Further(Named):
+        pass
+
+    come = pickle.loads(failure_as_bytes(Further("no answer", name="b")))
+    assert (type(come), str(come)) == (Exception, "no answer")

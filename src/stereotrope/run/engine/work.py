@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from stereotrope.errors import Interrupted
+from stereotrope.errors import Interrupted, RunError
 from stereotrope.run.engine.lanes import Lanes, Telling
 from stereotrope.run.engine.stage import Job, Pair, Summary
 from stereotrope.run.ledger import Ledger
@@ -172,11 +172,16 @@ class OpenJob:
         self.halted.set()
 
     def refuse_rest(self, interrupted: bool) -> None:
-        """Raise Interrupted where something was left because of ``stop``."""
+        """Raise Interrupted where something was left because of ``stop``, RunError where nobody knows why."""
         landed = self.summary.skipped + self.summary.done
         left = self.summary.total - landed - len(self.summary.failed)
         if interrupted or (self.stop.is_set() and left and self.summary.halted is None):
             self.stop.set()
             refuse_stopped(
                 self.stop, f"{self.job.stage.name}: stopped after {landed} of {self.summary.total}"
+            )
+        if left > 0 and self.summary.halted is None:
+            raise RunError(
+                f"{self.job.stage.name}: {left:,} of {self.summary.total:,} items were handed out and "
+                "nothing came back of them; everything finished is kept, run the same command again"
             )

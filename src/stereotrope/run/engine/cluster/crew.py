@@ -64,6 +64,7 @@ class RayCluster:
         self._successors: dict[str, str] = {}
         self._regulars: list[str] = []
         self._deaths, self._landed = 0, 0
+        self._lost: RunError | None = None
         self._closing = False
 
     def __enter__(self) -> Self:
@@ -74,10 +75,10 @@ class RayCluster:
         (self._folder.path / self._token[0]).write_text(self._token[1])
         try:
             self.notes = require_nodes(self._ray, self._where, self._token, self._needs)
-        except UsageError:
+            self._open_desk()
+        except BaseException:
             self._leave()
             raise
-        self._open_desk()
         self._serving = threading.Thread(target=self._serve, name="stereotrope-head", daemon=True)
         self._serving.start()
         return self
@@ -112,30 +113,36 @@ class RayCluster:
     def _follow(self, number: int, job: OpenJob) -> None:
         with Telling(job):
             packed = self._head.packed(replace(job.job, items=Items.of(()), progress=None))
-            at_work: dict[Any, tuple[str, int]] = {}
             apart = self._with_devices(job)
-            free = list(self._shared_out(number, job, apart))
-            told = False
-            while free or at_work:
-                for name, n in free:
-                    now, actor = self._now(name)
-                    at_work[actor.work.remote(number, packed, n)] = now, n
-                free = []
-                ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
-                for ref in ended:
-                    name, n = at_work.pop(ref)
-                    if (other := self._successor(ref, name)) is not None:
-                        free.append((other, n))
-                if job.stop.is_set() and not told:
-                    told = True
-                    for name, _ in at_work.values():
-                        self._now(name)[1].stop.remote()
-                if job.is_spent and not any(self._head.has(number, name) for name, _ in at_work.values()):
-                    break
-                if not free and not at_work and not job.is_spent:
-                    free = list(self._shared_out(number, job, apart))
-            for name in apart:
-                self._let_go(name)
+            try:
+                self._work_through(number, job, packed, apart)
+            finally:
+                for name in apart:
+                    self._let_go(name)
+
+    def _work_through(self, number: int, job: OpenJob, packed: bytes, apart: Sequence[str]) -> None:
+        """Have hands work on a job until none is left of it, others where some die."""
+        at_work: dict[Any, tuple[str, int]] = {}
+        free = list(self._shared_out(number, job, apart))
+        told = False
+        while free or at_work:
+            for name, n in free:
+                now, actor = self._now(name)
+                at_work[actor.work.remote(number, packed, n)] = now, n
+            free = []
+            ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
+            for ref in ended:
+                name, n = at_work.pop(ref)
+                if (other := self._successor(ref, name)) is not None:
+                    free.append((other, n))
+            if job.stop.is_set() and not told:
+                told = True
+                for name, _ in at_work.values():
+                    self._now(name)[1].stop.remote()
+            if job.is_spent and not any(self._head.has(number, name) for name, _ in at_work.values()):
+                break
+            if not free and not at_work and not job.is_spent:
+                free = list(self._shared_out(number, job, apart))
 
     def _regulars_for(self, job: OpenJob, computes: bool) -> list[str]:
         """Hands of one processor: as many as there are where a job computes, else one a node."""
@@ -173,30 +180,37 @@ class RayCluster:
     def _now(self, name: str) -> tuple[str, Any]:
         """The hand that has the place of this one now, and its actor."""
         with self._guard:
+            if self._lost is not None:
+                raise self._lost
             while name in self._successors:
                 name = self._successors[name]
             return name, self._hands[name].actor
 
     def _let_go(self, name: str) -> None:
         with self._guard:
-            now, actor = self._now(name)
-            del self._hands[now]
-            self._ray.kill(actor)
+            while name in self._successors:
+                name = self._successors[name]
+            if (hand := self._hands.pop(name, None)) is not None:
+                self._ray.kill(hand.actor)
 
     def _replaced(self, name: str, why: str) -> str:
         with self._guard:
+            if self._lost is not None:
+                raise self._lost
             if name not in self._successors:
-                resources = self._hands.pop(name).resources
+                lost = self._hands.pop(name)
+                self._ray.kill(lost.actor)  # it may only be out of reach, and must begin nothing more
                 self._head.forget(name)
                 self._deaths = self._deaths + 1 if self._landed == self._head.landed else 1
                 self._landed = self._head.landed
                 if self._deaths > _MOST_DEATHS * (len(self._hands) + 1):
-                    raise RunError(
+                    self._lost = RunError(
                         f"ray: {self._deaths} workers died in a row and nothing was finished in between; "
                         f"the last: {why}. Everything finished is kept; see the logs of that node, then run "
                         "the same command again"
                     )
-                self._successors[name] = self._hire(**resources)
+                    raise self._lost
+                self._successors[name] = self._hire(**lost.resources)
             return self._successors[name]
 
     def _hire(self, **resources: float) -> str:

@@ -41,5 +41,5 @@ class Desk:
     async def answer(self, answers: Sequence[tuple[int, HeadAnswer]]) -> None:
         """Answer what was taken."""
         for number, answer in answers:
-            if number in self._open:
+            if number in self._open and not self._open[number].done():
                 self._open[number].set_result(answer)

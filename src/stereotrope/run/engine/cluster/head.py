@@ -39,6 +39,7 @@ class Head:
         self._in_hand: dict[tuple[int, str], tuple[str, Sequence[Pair]]] = {}
         self._turns: dict[str, _OpenTurn] = {}
         self._owners: dict[tuple[str, Endpoint], _Owner] = {}
+        self._gone: set[str] = set()
         self._pool = ThreadPoolExecutor(_THREADS, "stereotrope-head")
         self._waiting: Mapping[str, Callable[..., Any]] = {
             "turn": self._turn,
@@ -93,6 +94,7 @@ class Head:
     def forget(self, hand: str) -> None:
         """Take back what a hand had that is no more: its batches, and its leave to send."""
         with self._guard:
+            self._gone.add(hand)
             lost = [place for place, (of, _) in self._in_hand.items() if of == hand]
             batches = [(number, self._in_hand.pop((number, key))[1]) for number, key in lost]
             for owner in [owner for owner in self._owners if owner[0] == hand]:
@@ -111,12 +113,11 @@ class Head:
 
     def _next(self, hand: str, number: int) -> bytes | None:
         job = self.jobs.get(number)
-        batch = job.next() if job is not None else ()
-        if not batch:
-            return None
-        with self._guard:
-            self._in_hand[number, batch[0][0]] = hand, batch
-        return self.packed(batch)
+        with self._guard:  # between taking a batch and having it nobody may find the job spent
+            batch = job.next() if job is not None and hand not in self._gone else ()
+            if batch:
+                self._in_hand[number, batch[0][0]] = hand, batch
+        return self.packed(batch) if batch else None
 
     def _land(self, hand: str, number: int, payloads: Mapping[str, Any], failed: Mapping[str, bytes]) -> None:
         job, keys = self.jobs[number], [*payloads, *failed]
@@ -148,6 +149,8 @@ class Head:
         tokens: int,
     ) -> None:
         with self._guard:
+            if hand in self._gone:
+                raise asyncio.CancelledError
             owner = self._owners.setdefault((hand, endpoint), _Owner())
         limiter = limits.LIMITERS.named(which, endpoint, owner)
         self._turns[ticket] = mine = _OpenTurn(hand, limiter, asyncio.current_task())

@@ -86,8 +86,8 @@ def unpacked_there(data: bytes, stand_in: Callable[[str, Any], Any]) -> Any:
 def failure_as_bytes(error: BaseException) -> bytes:
     """Return an exception as bytes; one that cannot travel as another of the nearest kind that can."""
     for kind in type(error).__mro__:
-        one = error if kind is type(error) else kind(str(error))
         try:
+            one = error if kind is type(error) else kind(str(error))
             data = pickle.dumps(one)
             pickle.loads(data)
         except Exception:  # noqa: BLE001
