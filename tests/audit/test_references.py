@@ -98,7 +98,7 @@ def test_powered_scores_stand_beside_stereotype_scores(study: Path) -> None:
     assert difference["value"] == pytest.approx(share["value"] - 0.5)
     assert difference["low"] == pytest.approx(share["low"] - 0.5)
     assert [powered[name] for name in ENDS] == [difference[name] for name in ENDS]
-    assert (powered["n"], powered["n_reference"], powered["p_value"]) == (60, 20, None)
+    assert (powered["n"], powered["n_reference"], powered["p_value"]) == (60, 20, 0.5**20)
     assert "true share: a survey, 2020" in powered["source"]
     plain = run.estimates.filter(measure="ppi_stereotype_score", group="plain")
     assert set(plain["undefined"]) == {"no true share"}

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from stereotrope.errors import MetadataError
-from stereotrope.inputs.row import LINE, Rows, composed
+from stereotrope.inputs.row import LINE, Rows, composed_texts
 from stereotrope.inputs.rows import read_rows
 
 
@@ -50,4 +50,4 @@ def test_what_a_row_lacks_is_nothing():
 
 def test_texts_are_composed():
     texts = pl.Series(["plain", "e\u0301", None, "\u00e9"])
-    assert composed(texts).to_list() == ["plain", "\u00e9", None, "\u00e9"]
+    assert composed_texts(texts).to_list() == ["plain", "\u00e9", None, "\u00e9"]

@@ -217,8 +217,8 @@ def _evidence_of_cells(
         both = (of_k @ of_share, of_rest @ of_share)
         hits, rest = (one.reshape(part.size, *rising.shape[1:]) for one in both)
         total = hits + rest[:, ::-1]
-        most = total.max(axis=1, keepdims=True)
-        mean = np.log(np.exp(total - most).mean(axis=1)) + most[:, 0]
+        peak = total.max(axis=1, keepdims=True)
+        mean = np.log(np.exp(total - peak).mean(axis=1)) + peak[:, 0]
         found[part] = mean - of_n @ of_whole
     return found
 

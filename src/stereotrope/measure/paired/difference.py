@@ -72,7 +72,8 @@ def _call(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, cal
     }
     used = [call.arguments.get(name) or () for name in ("each", "within")]
     named = [*used[0], *used[1], *filter(None, [given.get("query")])]
-    if lacking := [name for name in dict.fromkeys(named) if name not in told]:
+    # Annotators are never paired: scores of pictures themselves, such as of refusals, have none.
+    if lacking := [name for name in dict.fromkeys(named) if name not in (*told, "annotator")]:
         raise UsageError(
             f"the scores of {call.on!r} are not told apart by {', '.join(map(repr, lacking))}; list it "
             f"before with `by: [{', '.join([*told, *lacking])}]`"
