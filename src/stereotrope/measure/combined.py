@@ -7,7 +7,7 @@ from typing import Any
 
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.differences import Differences, Place, place_of
-from stereotrope.measure.evidence import counted, shift
+from stereotrope.measure.evidence import Pictures, counted, shift
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import agreeing, disagreeing, marks_read
 from stereotrope.measure.sentences import quoted
@@ -208,7 +208,7 @@ def _aside(name: str, same: Candidate | None, lead: Candidate, evidence: RunEvid
     return f"{who} {text}" if 2 * moved * of_lead >= of_lead**2 else f"{who}, which differs, {text}"
 
 
-def moved_most(here: Mapping[str, list[str]], before: Mapping[str, list[str]]) -> str:
+def moved_most(here: Mapping[str, Pictures], before: Mapping[str, Pictures]) -> str:
     """The value to name: the one that came most, unless another went more than twice as much."""
 
     def moved(value: str) -> float:

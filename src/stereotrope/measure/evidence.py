@@ -1,7 +1,7 @@
 """The pictures behind findings: by condition, attribute and value, and how shares of two sides differ."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Self, TypeVar
@@ -23,52 +23,75 @@ Conditions = tuple[_Levels, ...]
 
 
 class Pictures(list[str]):
-    """Ids of images, and how many ``unnamed`` ones there are of each prompt where labels are counted.
+    """Ids of images with the prompt of each, and how many ``unnamed`` ones there are of each prompt.
 
-    Its length is that of both; going through it gives the ids.
+    Labels that are counted have no ids. Its length is the number of all; going through it gives the ids.
     """
 
-    def __init__(self, ids: Iterable[str] = (), unnamed: Counter[str | None] | None = None) -> None:
-        super().__init__(ids)
-        self.unnamed = Counter[str | None]() if unnamed is None else unnamed
+    def __init__(self) -> None:
+        super().__init__()
+        self.prompts: list[str | None] = []
+        self.unnamed = Counter[str | None]()
+
+    @classmethod
+    def of(cls, prompts: list[str | None], numbers: list[int], ids: list[str | None]) -> Self:
+        """Pictures of which each, or each number of them, has a prompt and an id, or all have none."""
+        made = cls()
+        made.extend(image for image in ids if image is not None)
+        if list.__len__(made):
+            made.prompts = prompts
+            return made
+        for prompt, n in zip(prompts, numbers, strict=True):
+            made.unnamed[prompt] += n
+        return made
 
     def __len__(self) -> int:
         return super().__len__() + self.unnamed.total()
 
-    def __iadd__(self, more: Iterable[str]) -> Self:  # type: ignore[misc,override]
+    def __iadd__(self, more: "Pictures") -> Self:  # type: ignore[misc,override]
         super().__iadd__(more)
-        if isinstance(more, Pictures):
-            self.unnamed = self.unnamed + more.unnamed
+        self.prompts += more.prompts
+        self.unnamed.update(more.unnamed)
         return self
 
+    def add(self, image: str, prompt: str | None) -> None:
+        """Take in one more."""
+        self.append(image)
+        self.prompts.append(prompt)
 
-class _Counted(Mapping[_Levels, _T]):
-    """What counted labels say in each condition: grouped, and read, when it is asked for.
+    @property
+    def by_prompt(self) -> Counter[str | None]:
+        """How many there are of each prompt."""
+        return Counter(self.prompts) + self.unnamed
+
+
+class _Grouped(Mapping[_Levels, _T]):
+    """What labels say in each condition: grouped, and read, when it is asked for.
 
     rows: The factors, and columns that ``read`` takes, those of one condition at a time.
+    by: Columns of which ``read`` takes each once, with lists of what the others have beside it.
     """
 
-    def __init__(self, rows: pl.DataFrame, factors: Sequence[str], read: Callable[..., _T]) -> None:
-        self._rows, self._factors, self._read = rows, list(factors), read
+    def __init__(
+        self, rows: pl.LazyFrame, factors: Sequence[str], read: Callable[..., _T], by: Sequence[str] = ()
+    ) -> None:
+        self._rows, self._factors, self._read, self._by = rows, list(factors), read, list(by)
 
     @cached_property
-    def _grouped(self) -> pl.DataFrame:
-        named = self._rows.with_columns(_all=None)  # without factors all is one condition
-        grouped = named.group_by([*self._factors, "_all"], maintain_order=True)
-        return grouped.agg(pl.exclude(*self._factors, "_all")).drop("_all")
+    def _groups(self) -> pl.DataFrame:
+        grouped = self._rows.with_columns(_all=None)  # without factors all is one condition
+        every = [*self._factors, "_all"]
+        for keys in ([*every, *self._by], every) if self._by else (every,):
+            grouped = grouped.group_by(keys, maintain_order=True).agg(pl.exclude(*keys))
+        return grouped.drop("_all").collect()
 
     @cached_property
     def _places(self) -> dict[_Levels, int]:
-        levels = self._grouped.select(self._factors).iter_rows() if self._factors else [()]
+        levels = self._groups.select(self._factors).iter_rows() if self._factors else [()] * len(self._groups)
         return {one: at for at, one in enumerate(levels)}
 
-    @property
-    def varying(self) -> list[str]:
-        """Factors of several levels."""
-        return [factor for factor in self._factors if self._rows[factor].n_unique() > 1]
-
     def __getitem__(self, condition: _Levels) -> _T:
-        return self._read(*self._grouped.row(self._places[condition])[len(self._factors) :])
+        return self._read(*self._groups.row(self._places[condition])[len(self._factors) :])
 
     def __iter__(self) -> Iterator[_Levels]:
         return iter(self._places)
@@ -77,14 +100,15 @@ class _Counted(Mapping[_Levels, _T]):
         return len(self._places)
 
 
-def _unnamed(
-    values: Sequence[str], prompts: Sequence[str | None], numbers: Sequence[int]
+def _by_value(
+    values: Sequence[str],
+    prompts: Sequence[list[str | None]],
+    numbers: Sequence[list[int]],
+    images: Sequence[list[str | None]],
 ) -> dict[str, Pictures]:
-    """Pictures by value, of which nobody knows the ids."""
-    found: dict[str, Pictures] = {}
-    for value, prompt, n in zip(values, prompts, numbers, strict=True):
-        found.setdefault(value, Pictures()).unnamed[prompt] += n
-    return found
+    """Pictures by value, of those that have it the prompt, the number and the id."""
+    said = zip(values, prompts, numbers, images, strict=True)
+    return {value: Pictures.of(asked, n, ids) for value, asked, n, ids in said}
 
 
 def _reasons(reasons: Sequence[str], numbers: Sequence[int]) -> Counter[str]:
@@ -94,7 +118,12 @@ def _reasons(reasons: Sequence[str], numbers: Sequence[int]) -> Counter[str]:
     return found
 
 
-def counted(values: Mapping[str, list[str]], value: str) -> Counted:
+def _requests(images: Sequence[str | None], refused: Sequence[bool]) -> dict[str, bool]:
+    """Whether each picture was refused."""
+    return {image: was for image, was in zip(images, refused, strict=True) if image is not None}
+
+
+def counted(values: Mapping[str, Pictures], value: str) -> Counted:
     """How many images have a value, of how many."""
     return len(values.get(value, ())), sum(map(len, values.values()))
 
@@ -134,56 +163,40 @@ class FindingEvidence:
 
     def __init__(self, labels: pl.DataFrame) -> None:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
-        self._values: dict[str, Mapping[_Levels, dict[str, Pictures]]] = {}
-        self._requests: Mapping[_Levels, dict[str, bool]] = {}
-        self._missing: dict[str, Mapping[_Levels, Counter[str]]] = {}
-        self._counted: dict[str, Mapping[_Levels, Cell]] = {}
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
-        self._prompts: dict[str, str] = {}
+        self._cells_of: dict[str, Mapping[_Levels, Cell]] = {}
         worded = [c for c in ("prompt_id", SCENARIO) if c in labels.columns]
         told = labels.select(worded).unique().drop_nulls().rows()
         self._scenarios: dict[str, str] = dict(told) if len(worded) > 1 else {}
-        if N_SUBJECTS in labels.columns:
-            self._take_counts(labels)
-            return
-        asked = labels.select("image_id", "prompt_id") if "prompt_id" in labels.columns else None
-        self._prompts |= {} if asked is None else dict(asked.drop_nulls().iter_rows())
-        values: dict[str, dict[_Levels, dict[str, Pictures]]] = defaultdict(dict)
-        missing: dict[str, dict[_Levels, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
-        columns = labels.select("image_id", "attribute", "value", "excluded", *self.factors)
-        for image, attribute, value, excluded, *levels in columns.iter_rows():
-            condition = tuple(levels)
-            if excluded is None and value is not None:
-                here = values[attribute].setdefault(condition, {})
-                here.setdefault(str(value), Pictures()).append(image)
-            elif excluded is not None:
-                missing[attribute][condition][excluded] += 1
-            if excluded != PICTURE_EXCLUDED:
-                requests[condition][image] = excluded == PICTURE_REFUSED
-        self._values, self._missing, self._requests = {**values}, {**missing}, requests
-
-    def _take_counts(self, labels: pl.DataFrame) -> None:
-        """Read labels that are counted: a row is of many images, whose ids nobody knows."""
-        prompt = pl.col("prompt_id") if "prompt_id" in labels.columns else pl.lit(None, pl.String)
-        told = {"_n": pl.col(N_SUBJECTS), "_prompt": prompt, "_value": pl.col("value").cast(pl.String)}
-        rows = labels.select(*self.factors, "attribute", _excluded=pl.col("excluded"), **told)
-        self._requests = _Counted(rows.select(self.factors), self.factors, dict)  # it was asked for
-        for part in rows.partition_by("attribute", maintain_order=True):
-            attribute, left_out = part["attribute"][0], pl.col("_excluded").is_not_null()
-            known = part.filter(~left_out, pl.col("_value").is_not_null())
-            asides = part.filter(left_out).select(*self.factors, "_excluded", "_n")
-            seen = known.select(*self.factors, "_value", "_prompt", "_n")
-            self._values[attribute] = _Counted(seen, self.factors, _unnamed)
-            self._missing[attribute] = _Counted(asides, self.factors, _reasons)
-
-    @cached_property
-    def varying(self) -> list[str]:
+        have = labels.columns
+        rows = labels.select(
+            *self.factors,
+            "attribute",
+            _excluded=pl.col("excluded"),
+            _value=pl.col("value").cast(pl.String),
+            _prompt=pl.col("prompt_id") if "prompt_id" in have else pl.lit(None, pl.String),
+            _n=pl.col(N_SUBJECTS) if N_SUBJECTS in have else pl.lit(1),
+            _image=pl.lit(None, pl.String) if N_SUBJECTS in have else pl.col("image_id"),
+        )
+        asked = rows.lazy().filter(pl.col("_excluded").ne_missing(PICTURE_EXCLUDED))
+        refused = pl.col("_excluded").eq_missing(PICTURE_REFUSED)
+        self._requests = self._grouped(asked, _requests, "_image", _refused=refused)
+        self._values: dict[str, Mapping[_Levels, dict[str, Pictures]]] = {}
+        self._missing: dict[str, Mapping[_Levels, Counter[str]]] = {}
+        for attribute in rows["attribute"].unique(maintain_order=True):
+            part, left_out = rows.lazy().filter(attribute=attribute), pl.col("_excluded").is_not_null()
+            seen = part.filter(~left_out, pl.col("_value").is_not_null())
+            seen = seen.select(*self.factors, "_value", "_prompt", "_n", "_image")
+            self._values[attribute] = _Grouped(seen, self.factors, _by_value, by=["_value"])
+            self._missing[attribute] = self._grouped(part.filter(left_out), _reasons, "_excluded", "_n")
+        levels = asked.select(pl.col(self.factors).n_unique()).collect()
+        self.varying = [factor for factor in self.factors if levels[factor].item() > 1]
         """Factors with more than one level among the pictures."""
-        if isinstance(self._requests, _Counted):
-            return self._requests.varying
-        conditions = set(self._requests) | {c for a in self._values.values() for c in a}
-        return [f for i, f in enumerate(self.factors) if len({c[i] for c in conditions}) > 1]
+
+    def _grouped(
+        self, rows: pl.LazyFrame, read: Callable[..., _T], *columns: str, **made: pl.Expr
+    ) -> Mapping[_Levels, _T]:
+        return _Grouped(rows.select(*self.factors, *columns, **made), self.factors, read)
 
     def conditions(self, attribute: str | None, scope: Mapping[str, str]) -> Conditions:
         """The combinations of levels that a scope takes in, of an attribute or (None) of all requests."""
@@ -203,7 +216,7 @@ class FindingEvidence:
 
     def sides(
         self, attribute: str, scope: Mapping[str, str], wording: Wording
-    ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    ) -> tuple[dict[str, Pictures], dict[str, Pictures]]:
         """Images by value in a condition and in its reference, where it has one."""
         return self.values(attribute, scope), self.values(attribute, wording.reference_scope(scope))
 
@@ -212,9 +225,9 @@ class FindingEvidence:
         here, before = self.sides(attribute, scope, wording)
         return shift(counted(here, value), counted(before, value)) if here and before else 0.0
 
-    def values(self, attribute: str, scope: Mapping[str, str] | None) -> dict[str, list[str]]:
+    def values(self, attribute: str, scope: Mapping[str, str] | None) -> dict[str, Pictures]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
-        found: dict[str, list[str]] = defaultdict(Pictures)
+        found: dict[str, Pictures] = defaultdict(Pictures)
         here = self._values.get(attribute, {})
         for condition in self._fitting(attribute, scope):
             for value, images in here[condition].items():
@@ -244,13 +257,9 @@ class FindingEvidence:
             cells.append(replace(self.cell_of(self.values(attribute, scope)), excluded=missing))
         return bound_columns(value, *cells)
 
-    def cell_of(self, values: Mapping[str, Sequence[str]]) -> Cell:
+    def cell_of(self, values: Mapping[str, Pictures]) -> Cell:
         """Images by value, counted by prompt, or by scenario where this is the unit."""
-        seen: dict[str, Counter[str | None]] = {}
-        for value, images in values.items():
-            if len(images):
-                seen[value] = Counter(map(self._prompts.get, images))
-                seen[value] += images.unnamed if isinstance(images, Pictures) else Counter()
+        seen = {value: images.by_prompt for value, images in values.items() if len(images)}
         prompts = {prompt for one in seen.values() for prompt in one}
         scenarios = {self._scenarios.get(prompt or "") for prompt in prompts}
         if None not in scenarios and len(scenarios) >= FEWEST_PROMPTS:
@@ -261,20 +270,20 @@ class FindingEvidence:
         return Cell((), "", seen)
 
     def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
-        if attribute not in self._counted:
+        if attribute not in self._cells_of:
             cells = {
                 one: replace(self.cell_of(of), key=one) for one, of in self._values.get(attribute, {}).items()
             }
             peers = Peers(list(cells.values()))
             for cell in cells.values():
                 cell.peers = peers
-            self._counted[attribute] = cells
-        return self._counted[attribute]
+            self._cells_of[attribute] = cells
+        return self._cells_of[attribute]
 
-    def elsewhere(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
+    def elsewhere(self, attribute: str, scope: Mapping[str, str]) -> dict[str, Pictures]:
         """Images by value of the attribute in every condition that a scope does not take in."""
         inside = set(self._fitting(attribute, scope))
-        found: dict[str, list[str]] = defaultdict(Pictures)
+        found: dict[str, Pictures] = defaultdict(Pictures)
         for condition, values in self._values.get(attribute, {}).items():
             if condition not in inside:
                 for value, images in values.items():

@@ -1,13 +1,13 @@
 """Whether a difference depends on a choice: by each annotator, as written, without some pictures."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.evidence import difference_of
+from stereotrope.measure.evidence import Pictures, difference_of
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.tables import CONSTRAINTS
 
@@ -19,7 +19,7 @@ _NOT_VIOLATING = "without violations"
 _FIXED = {"generator", "object", "dimension", "annotator"}
 """Factors that say what a difference is about, and not how it was asked."""
 
-_Sides = tuple[Mapping[str, list[str]], Mapping[str, list[str]]]
+_Sides = tuple[Mapping[str, Pictures], Mapping[str, Pictures]]
 
 
 class Robustness:
@@ -58,15 +58,18 @@ class Robustness:
             yield _BY_ANNOTATOR, name, self._sides(c, {**c.scope, "annotator": name}), value
         sides = self._sides(c, c.scope)
         reader = c.scope.get("annotator") or (readers[0] if len(readers) == 1 else None)
-        if written := self._written.get((attribute, reader)):
-            as_written = tuple(_rewritten(side, written) for side in sides)
+        if written := self._written(attribute, reader, sides):
+            as_written = tuple(
+                _renamed(side, lambda image, value: written.get(image, value)) for side in sides
+            )
             forms = Counter(written.get(image, value) for side in sides for image in side.get(value, ()))
             form = min(forms, key=lambda one: (-forms[one], one), default=value)
             if set(forms) - {value}:
                 yield _AS_WRITTEN, form, (as_written[0], as_written[1]), form
         if any(image in self._broken for side in sides for images in side.values() for image in images):
+            broken = self._broken
             kept = tuple(
-                {v: [i for i in images if i not in self._broken] for v, images in s.items()} for s in sides
+                _renamed(side, lambda image, value: None if image in broken else value) for side in sides
             )
             yield _NOT_VIOLATING, None, (kept[0], kept[1]), value
         pictures = self.evidence.pictures
@@ -110,21 +113,26 @@ class Robustness:
         return frozenset(said["subject_id"])
 
     @cached_property
-    def _written(self) -> dict[tuple[str, str | None], dict[str, str]]:
-        """Attribute and annotator → picture → the word that was written, where it was folded."""
-        found: dict[tuple[str, str | None], dict[str, str]] = {}
+    def _folded(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        """Attribute and annotator → pictures whose word was folded, and the word that was written."""
         folded = self.evidence.read.filter(subject_kind="image").drop_nulls("written")
-        for attribute, name, image, word in folded.select(
-            "attribute", "annotator", "subject_id", "written"
-        ).iter_rows():
-            found.setdefault((attribute, name), {})[image] = word
-        return found
+        told = folded.select("attribute", "annotator", "subject_id", "written")
+        return told.partition_by("attribute", "annotator", include_key=False, as_dict=True)
+
+    def _written(self, attribute: str, annotator: str | None, sides: _Sides) -> dict[str, str]:
+        """Picture → the word that was written, of those of both sides whose word was folded."""
+        folded = self._folded.get((attribute, annotator))
+        if folded is None:
+            return {}
+        shown = [image for side in sides for images in side.values() for image in images]
+        return dict(folded.filter(pl.col("subject_id").is_in(shown)).iter_rows())
 
 
-def _rewritten(side: Mapping[str, list[str]], written: Mapping[str, str]) -> dict[str, list[str]]:
-    """Pictures by the word that was written."""
-    found: dict[str, list[str]] = {}
+def _renamed(side: Mapping[str, Pictures], name: Callable[[str, str], str | None]) -> dict[str, Pictures]:
+    """Pictures of a side by what ``name`` makes of their id and value; without those it gives none."""
+    found: dict[str, Pictures] = {}
     for value, images in side.items():
-        for image in images:
-            found.setdefault(written.get(image, value), []).append(image)
+        for image, prompt in zip(images, images.prompts, strict=True):
+            if (named := name(image, value)) is not None:
+                found.setdefault(named, Pictures()).add(image, prompt)
     return found
