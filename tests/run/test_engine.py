@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -126,8 +128,29 @@ def test_items_are_in_the_ledger_the_moment_they_land(ledger: Ledger, kind: Any)
         ledger=ledger,
         progress=lambda done, total: seen.append((done, total, ledger.totals().get("s", 0))),
     )
-    assert [done for done, _, _ in seen] == list(range(21))
+    reached = [done for done, _, _ in seen]
+    assert reached == (list(range(21)) if kind == "async" else sorted({0, *reached, 20}))
     assert all(total == 20 and done <= recorded for done, total, recorded in seen)
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.0, 64), (0.05, 1)])
+def test_quick_work_is_recorded_together_and_slow_work_at_once(
+    ledger: Ledger, seconds: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock) * seconds)
+    landed = [0]
+    stage = Stage("s", lambda: of("threads"), "threads")
+    carried(stage, pairs(200), ledger=ledger, progress=lambda done, total: landed.append(done))
+    assert max(np.diff(landed)) == most
+    assert len(ledger.get_all("s")) == 200
+
+
+def test_what_was_done_before_something_unexpected_is_kept(ledger: Ledger) -> None:
+    worker = of("threads", fails={150: ZeroDivisionError()})
+    with pytest.raises(ZeroDivisionError):
+        carried(Stage("s", lambda: worker, "threads"), pairs(200), ledger=ledger)
+    assert sorted(ledger.get_all("s")) == [key for key, _ in pairs(150)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

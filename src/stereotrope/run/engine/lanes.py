@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +15,9 @@ from stereotrope.errors import Interrupted, PluginError, RunError
 from stereotrope.run.engine.stage import Job, Pair
 
 _COMMIT_THREADS = 32
+_SECONDS = 0.02
+"""What takes a lane no longer than this is recorded together: where work costs less than recording it."""
+_MOST_BATCHES = 64
 _FATAL = (RunError, Interrupted, PluginError)
 """Expected as they are, these speak of no item but of the run itself, or of a package."""
 
@@ -20,8 +25,8 @@ _FATAL = (RunError, Interrupted, PluginError)
 class BatchSource(Protocol):
     """Where lanes get their batches and leave what came of them; called from any thread, and may block."""
 
-    def next(self) -> Sequence[Pair]:
-        """Return the next batch to work on; empty where no further one is to be begun."""
+    def next(self, n: int = 1) -> Sequence[Pair]:
+        """Return the next ``n`` batches to work on, or fewer; empty where no further one is to be begun."""
 
     def land(self, payloads: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
         """Record a batch, durable when this returns; a failure may have a payload too."""
@@ -75,9 +80,23 @@ class Lanes:
 
     def _lane(self) -> None:
         with Telling(self.source):
-            worker = self._worker()
-            while batch := self.source.next():
-                self._land(self._processed(worker, batch))
+            worker, n = self._worker(), 1
+            while pairs := self.source.next(n):
+                begun, size = time.monotonic(), self.stage.batch_size
+                batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
+                self._land(self._until_halted(worker, batches))
+                per_batch = (time.monotonic() - begun) / len(batches)
+                n = min(max(1, int(_SECONDS / max(per_batch, 1e-9))), 2 * n, _MOST_BATCHES)
+
+    def _until_halted(self, worker: Any, batches: Sequence[Sequence[Pair]]) -> Iterator[_Outcome]:
+        """What comes of batches, one after the other, up to one after which no further is to be begun."""
+        for batch in batches:
+            rows = self._processed(worker, batch)
+            yield from rows
+            if any(
+                isinstance(row[2], _Failed) and isinstance(row[2].error, self.stage.halting) for row in rows
+            ):
+                return
 
     def _loop(self) -> None:
         with Telling(self.source):
@@ -144,19 +163,24 @@ class Lanes:
         self._land(outcomes)
         return self.source.next()
 
-    def _land(self, outcomes: Sequence[_Outcome]) -> None:
+    def _land(self, outcomes: Iterable[_Outcome]) -> None:
         payloads: dict[str, Mapping[str, Any]] = {}
         failed: dict[str, Exception] = {}
-        for key, item, outcome in outcomes:
-            try:
-                if isinstance(outcome, _Failed):
-                    raise outcome.error
-                payloads[key] = outcome if self.commit is None else self.commit(key, item, outcome)
-            except self.stage.expected as error:
-                failed[key] = _failure(error).error
-                recorded = self.on_failure(key, item, error) if self.on_failure is not None else None
-                if recorded is not None:
-                    payloads[key] = recorded
+        try:
+            for key, item, outcome in outcomes:
+                try:
+                    if isinstance(outcome, _Failed):
+                        raise outcome.error
+                    payloads[key] = outcome if self.commit is None else self.commit(key, item, outcome)
+                except self.stage.expected as error:
+                    failed[key] = _failure(error).error
+                    recorded = self.on_failure(key, item, error) if self.on_failure is not None else None
+                    if recorded is not None:
+                        payloads[key] = recorded
+        except BaseException:
+            with contextlib.suppress(RunError):  # what was done before something unexpected is kept
+                self.source.land(payloads, failed)
+            raise
         self.source.land(payloads, failed)
 
 

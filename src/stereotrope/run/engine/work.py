@@ -56,8 +56,9 @@ def run(
 ) -> list[Summary]:
     """Do what is missing of stages side by side: none waits for another's limits or failures.
 
-    At most ``concurrency × batch_size`` items of each are in flight, so at most these are done again after
-    a kill. It may be called while an event loop runs in this thread, and blocks it.
+    At most ``concurrency × batch_size`` items of each are in flight, and what takes each lane 20 ms, so at
+    most these are done again after a kill. It may be called while an event loop runs in this thread, and
+    blocks it.
 
     jobs: Two may share a stage's name in the ledger as long as they share no key.
     stop: When set, what is in flight is finished and :class:`~stereotrope.errors.Interrupted` raised. A
@@ -110,8 +111,7 @@ class OpenJob:
         stage = job.stage
         missing, total = ledger.missing_at(stage.name, job.items.keys), len(job.items)
         self.summary = Summary(total=total, skipped=total - missing.len())
-        pairs = job.items.pairs(missing)
-        self.batches = iter(lambda: tuple(itertools.islice(pairs, stage.batch_size)), ())
+        self.pairs = job.items.pairs(missing)
         self.n_batches = -(-missing.len() // stage.batch_size)
         self.n_lanes = min(stage.concurrency, self.n_batches)
         self.drained = False
@@ -129,12 +129,13 @@ class OpenJob:
             with Telling(self):
                 self.job.progress(self.finished, self.summary.total)
 
-    def next(self) -> Sequence[Pair]:
-        """Return the next batch; empty where none is left, or none shall be begun."""
+    def next(self, n: int = 1) -> Sequence[Pair]:
+        """Return the next ``n`` batches; empty where none is left, or none shall be begun."""
         if self.stop.is_set() or self.halted.is_set():
             return ()
         with self.guard:
-            batch = self.returned.pop() if self.returned else next(self.batches, ())
+            most = n * self.job.stage.batch_size
+            batch = self.returned.pop() if self.returned else tuple(itertools.islice(self.pairs, most))
             self.drained = not batch
             return batch
 

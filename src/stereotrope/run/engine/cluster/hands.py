@@ -107,8 +107,8 @@ class _BatchesThere:
     def __init__(self, head: _Head, number: int, unpacked: Any) -> None:
         self._head, self._number, self._unpacked = head, number, unpacked
 
-    def next(self) -> Sequence[Pair]:
-        packed = self._head.ask("next", self._number)
+    def next(self, n: int = 1) -> Sequence[Pair]:
+        packed = self._head.ask("next", self._number, n)
         return self._unpacked(packed) if packed else ()
 
     def land(self, payloads: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
