@@ -113,16 +113,22 @@ def folder(pictures: list[bytes], into: Path) -> Row:
     (listed / "metadata.csv").write_text("file_name\n" + "\n".join(names))
     generator = FolderGenerator(listed)
     asked = list(image_requests(generator.requests()[1]))
-    rounds = iter(range(1000))
+    run: Any = SimpleNamespace(store=PictureStore(into / "run"))
+    plain = into / "plain"
+    plain.mkdir()
+
+    def emptied(kept: Path) -> Path:
+        for file in [path for path in kept.rglob("*") if path.is_file()]:
+            file.unlink()
+        return kept
 
     def ours() -> None:
-        kept: Any = SimpleNamespace(store=PictureStore(into / f"ours-{next(rounds)}"))
+        emptied(run.store.root)
         for request in asked:
-            stored_image(kept, request.image_id, request, generator.process(request))
+            stored_image(run, request.image_id, request, generator.process(request))
 
     def limit() -> None:
-        kept = into / f"limit-{next(rounds)}"
-        kept.mkdir()
+        kept = emptied(plain)
         for name in names:
             data = (listed / name).read_bytes()
             Image.open(io.BytesIO(data)).load()

@@ -13,13 +13,13 @@ arithmetic coding.
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from stereotrope.errors import PictureError
 from stereotrope.pictures.container import JPEG_SOF, Container, jpeg_segments, png_chunks, webp_chunks
 
-WholenessTest = tuple[bytes, Callable[[bytes | None, bytes], bool]]
-"""A file, and whether the digests of what it and the original decode to (None: it does not) prove a cut."""
+WholenessTest = tuple[bytes, bool]
+"""A file that proves a cut where it decodes: to other pixels than the original (True), or to any."""
 
 _RESTART = re.compile(rb"\xff+[\xd0-\xd7]")
 _ARITHMETIC = frozenset((0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF))
@@ -68,10 +68,10 @@ def wholeness_tests(found: Container) -> Iterator[WholenessTest]:
     if found.format == "jpeg":
         data = _with_filler(found.needed)
         if data is not None:
-            yield data, lambda probe, original: probe is not None and probe != original
+            yield data, True
     elif found.format == "webp":
         for data in _webp_cuts(found.needed):
-            yield data, lambda probe, original: probe is not None
+            yield data, False
 
 
 def _with_filler(data: bytes) -> bytes | None:

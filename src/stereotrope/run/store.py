@@ -1,8 +1,10 @@
 """The pictures of a run: original bytes, named by their content."""
 
+import contextlib
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,15 +42,22 @@ class PictureStore:
         sha256 = hashlib.sha256(data).hexdigest()
         stored = StoredPicture(sha256, f"pictures/{sha256[:2]}/{sha256}.{extension}")
         target = self.root / stored.path
-        if target.is_file() and target.stat().st_size == len(data):
-            return stored
-        with full_is_run_error(target):
-            if not target.parent.is_dir():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                sync_folder(self.root / "pictures")
-                sync_folder(self.root)
+        with contextlib.suppress(OSError):
+            there = os.stat(target)
+            if stat.S_ISREG(there.st_mode) and there.st_size == len(data):
+                return stored
+        if not os.path.isdir(target.parent):
+            self._make(target.parent)
         write_atomic(target, data)
         return stored
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder of pictures, durable when this returns."""
+        with full_is_run_error(folder):
+            for path in (folder.parent, folder):
+                if not path.is_dir():
+                    path.mkdir(parents=True, exist_ok=True)
+                    sync_folder(path.parent)
 
     def get(self, path: str) -> bytes:
         """Return the bytes of a picture, checked against its name.
