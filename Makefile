@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Where this is set, each of the many processes of the tests compiles all that it imports again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test lint unit long bench docs clean
 

@@ -17,7 +17,7 @@ def test_no_module_imports_itself_through_others():
     assert set(TopologicalSorter(imports).static_order()) == set(imports)
 
 
-@pytest.mark.parametrize("room", ["measure", "cli"])
+@pytest.mark.parametrize("room", ["measure", "audit", "cli"])
 def test_what_takes_long_to_import_waits_until_it_is_needed(room: str) -> None:
     told = f"import sys, stereotrope.{room}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -7,6 +8,7 @@ import pytest
 
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.row import Rows
 from stereotrope.inputs.rows import RowFile, read_rows
 
 
@@ -279,3 +281,9 @@ def test_columns_of_parquet_are_called_as_those_of_other_files(tmp_path):
         read({"g": ["a"], " g": ["b"]})
     found = read({"g": ["a"], "": ["b"], " ": [None]})
     assert (found.columns, found.unnamed) == (("g",), (2,))
+
+
+def test_whatever_python_takes_for_blank_is_cut_off_columns() -> None:
+    blanks = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
+    rows = Rows("f", pl.Series([1]), {"a": pl.Series([f"{blanks}x{blanks}"])})
+    assert rows.texts(["a"])["a"].to_list() == [rows[0].text("a")] == ["x"]

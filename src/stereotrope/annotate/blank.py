@@ -1,7 +1,6 @@
 """Pictures with nothing on them."""
 
 import numpy as np
-from scipy import ndimage
 
 from stereotrope.annotate.cielab import srgb_to_lab
 from stereotrope.annotate.label import Attributes, Label
@@ -37,6 +36,8 @@ class BlankAnnotator(OfflineAnnotator):
     def process(self, picture: Picture) -> list[Label]:
         """Label one picture."""
         lab = srgb_to_lab(picture.pixels(BLANK_SIDE))
+        from scipy import ndimage  # noqa: PLC0415
+
         smooth = ndimage.median_filter(lab, size=(3, 3, 1), mode="nearest")
         median = np.median(smooth, axis=(0, 1))
         odd = float((np.linalg.norm(smooth - median, axis=2) > MAX_SPREAD).mean())

@@ -19,7 +19,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
-from scipy import ndimage
 
 from stereotrope.annotate.cielab import srgb_to_lab
 from stereotrope.annotate.clustering import Lab, k_means, squared
@@ -233,6 +232,8 @@ def _quantile(values: NDArray[np.floating], q: float) -> float:
 
 def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The largest, most central thing of what stands out, its holes filled; its hull where it is no solid."""
+    from scipy import ndimage  # noqa: PLC0415
+
     solid = _solid(raised)
     part, found = ndimage.label(opened(solid, 1), structure=np.ones((3, 3)))
     if not found:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
 from stereotrope.tables import IMAGES
 
@@ -110,6 +109,8 @@ def _differ(k: Sequence[int], n: Sequence[int]) -> bool:
         return False
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     statistic = ((table - expected) ** 2 / expected).sum()
+    from scipy import special  # noqa: PLC0415
+
     return bool(special.chdtrc(table.shape[1] - 1, statistic) < BY_CHANCE)
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 Mask = NDArray[np.bool_]
 
@@ -32,5 +31,7 @@ def opened(mask: Mask, times: int) -> Mask:
 def closed(mask: Mask, times: int) -> Mask:
     """Grow a mask, shrink it again and fill its holes: gaps go. The picture ends beyond its border."""
     wide = np.pad(mask, times)
+    from scipy import ndimage  # noqa: PLC0415
+
     hollow, _ = ndimage.label(~eroded(dilated(wide, times), times))
     return np.asarray((hollow != hollow[0, 0])[times:-times, times:-times])

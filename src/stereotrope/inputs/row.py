@@ -1,7 +1,6 @@
 """Rows of a file: kept by column, each made when it is asked for."""
 
 import math
-import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,11 @@ from stereotrope.inputs.options import shorten
 LINE = "\0line"
 """Column with the line of a row, under a name that no column of a file has."""
 _MADE_AT_ONCE = 10_000
-_BLANKS = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
+_BLANKS = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
+    "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+"""What ``str.strip`` takes for blank."""
 _PLAIN = (pl.String, pl.Boolean, pl.Null, pl.Categorical, pl.Enum)
 
 
