@@ -110,7 +110,7 @@ def test_items_that_are_missing_alone_are_made_and_only_when_their_turn_comes(
         made.extend(places.to_list())
         return places.to_list()
 
-    worker = of(kind, fails={19: InputError("odd")})
+    worker = of(kind, fails={19: InputError("odd")}, seconds=0.03)  # so that each is recorded alone
     stage = Stage("s", lambda: worker, kind, halting=(InputError,))
     items = Items(pl.Series([f"k{i % 30:03}" for i in range(40)]), make)
     (summary,) = engine.run([Job(stage, items)], ledger=ledger)
