@@ -70,6 +70,7 @@ class Annotator:
     hub: Name of its model on the Hugging Face hub, and the revision that is asked for.
     on_disk: The folder or file of its model, which it reads where it looks.
     device: What it computes on: ``cpu``, ``cuda``, ``auto`` ….
+    quick: Whether a look costs nothing, so that what takes 20 ms may be looked at again after a kill.
     endpoint: Where its model is reached.
     """
 
@@ -103,6 +104,7 @@ class Annotator:
     hub: tuple[str, str | None] | None = None
     on_disk: Path | None = None
     device: str = "cpu"
+    quick: bool = False
 
     if TYPE_CHECKING:  # a class may have these as it likes
 

@@ -25,6 +25,7 @@ class OfflineAnnotator(Annotator):
     """
 
     version = 1
+    quick = True
     concurrency = 2
     name: str
     attributes: Attributes

@@ -101,6 +101,7 @@ def task_of(
         batch_size=who.batch,
         halting=HALTING,
         device=getattr(who, "device", "cpu"),
+        quick=getattr(who, "quick", False),
     )
     job = Job(stage, items, commit, on_failure)
     return Task(verb, who.name, who.fingerprint, job, getattr(who, "subject", "image"))

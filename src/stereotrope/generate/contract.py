@@ -143,6 +143,7 @@ class Generator(ABC):
     hub: Name of its model on the Hugging Face hub, and the revision that is asked for.
     on_disk: The folder that it reads where it draws: of its model, or of its pictures.
     device: What it computes on: ``cpu``, ``cuda``, ``auto`` ….
+    quick: Whether a picture costs nothing, so that what takes 20 ms may be made again after a kill.
     probe_fingerprint: Of all that decides what is read inside it while it draws; None where nothing is.
     probe_takes: What reading one picture inside takes, in words.
     trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
@@ -162,6 +163,7 @@ class Generator(ABC):
     hub: tuple[str, str | None] | None = None
     on_disk: Path | None = None
     device: str = "cpu"
+    quick: bool = False
     probe_fingerprint: str | None = None
     probe_takes: str = ""
     notes: Sequence[str] = ()

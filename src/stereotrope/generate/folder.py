@@ -61,6 +61,7 @@ class FolderGenerator(Generator):
 
     kind = "folder"
     concurrency = 4
+    quick = True
     note = "pictures made elsewhere, taken as they are"
     remedy: str | None = "where files are not at hand and labels of them are enough, write `absent: allowed`"
     _once = True

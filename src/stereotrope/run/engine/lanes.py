@@ -16,7 +16,7 @@ from stereotrope.run.engine.stage import Job, Pair
 
 _COMMIT_THREADS = 32
 _SECONDS = 0.02
-"""What takes a lane no longer than this is recorded together: where work costs less than recording it."""
+"""What takes a lane of quick work no longer than this is recorded together."""
 _MOST_BATCHES = 64
 _FATAL = (RunError, Interrupted, PluginError)
 """Expected as they are, these speak of no item but of the run itself, or of a package."""
@@ -86,7 +86,8 @@ class Lanes:
                 batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
                 self._land(self._until_halted(worker, batches))
                 per_batch = (time.monotonic() - begun) / len(batches)
-                n = min(max(1, int(_SECONDS / max(per_batch, 1e-9))), 2 * n, _MOST_BATCHES)
+                if self.stage.quick:
+                    n = min(max(1, int(_SECONDS / max(per_batch, 1e-9))), 2 * n, _MOST_BATCHES)
 
     def _until_halted(self, worker: Any, batches: Sequence[Sequence[Pair]]) -> Iterator[_Outcome]:
         """What comes of batches, one after the other, up to one after which no further is to be begun."""

@@ -56,9 +56,9 @@ def run(
 ) -> list[Summary]:
     """Do what is missing of stages side by side: none waits for another's limits or failures.
 
-    At most ``concurrency × batch_size`` items of each are in flight, and what takes each lane 20 ms, so at
-    most these are done again after a kill. It may be called while an event loop runs in this thread, and
-    blocks it.
+    At most ``concurrency × batch_size`` items of each are in flight, of quick work also what takes each lane
+    20 ms: at most these are done again after a kill. It may be called while an event loop runs in this
+    thread, and blocks it.
 
     jobs: Two may share a stage's name in the ledger as long as they share no key.
     stop: When set, what is in flight is finished and :class:`~stereotrope.errors.Interrupted` raised. A
