@@ -11,6 +11,7 @@ import typer
 from stereotrope.cli.designing import design_audit
 from stereotrope.cli.listing import LISTING
 from stereotrope.cli.mitigating import mitigate_run
+from stereotrope.cli.options import MaxCostOption, OpenOption, RunFolderArgument
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, EngineOption, RayAddressOption, settings
@@ -30,24 +31,8 @@ app = typer.Typer(
     "[/bold] and [bold]stereotrope run audit.yaml -o runs/first[/bold].",
 )
 
-RunFolderArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run folder, for example runs/first.")
-]
-
-
 PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing.")
-]
-
-MaxCostOption = Annotated[
-    float | None,
-    typer.Option(
-        "--max-cost",
-        min=0,
-        metavar="DOLLARS",
-        help="Begin no further call to a model once so many US dollars are spent in this run folder, "
-        "earlier runs included.",
-    ),
 ]
 
 
@@ -82,7 +67,7 @@ def options(
 @app.command(rich_help_panel="Start here")
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("runs/demo"),
-    open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
+    open_report: OpenOption = False,
 ) -> None:
     """Carry out a small audit offline: no key, no GPU, no network.
 
@@ -125,7 +110,7 @@ def run_audit(
     max_cost: MaxCostOption = None,
     engine: EngineOption = "local",
     ray_address: RayAddressOption = None,
-    open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
+    open_report: OpenOption = False,
 ) -> None:
     """Generate, annotate, measure and report; the same command again continues.
 

@@ -2,75 +2,67 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stereotrope.cli.options import MaxCostOption, OpenOption, RunFolderArgument
 from stereotrope.commands import EngineOption, RayAddressOption, settings
 
 if TYPE_CHECKING:
     from stereotrope.audit.mitigating import Mitigation
 
-MITIGATED = "mitigated.csv"
+StrategiesOption = Annotated[
+    list[str],
+    typer.Option(
+        "--with",
+        "-w",
+        metavar="STRATEGY",
+        help="Strategy to carry out, repeatable: ethical, 'suffix:in many styles', refine:openai:gpt-4o, "
+        "or an entry like '{faircritic: openai:gpt-4o, seed: 1}'; `stereotrope strategies` lists all.",
+    ),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="MEASURE=VALUE",
+        help="Leave prompts as they are whose score is at most this, such as ssi=0.1.",
+    ),
+]
+RoundsOption = Annotated[
+    int,
+    typer.Option(
+        "--rounds",
+        min=1,
+        max=20,
+        help="Rewrite up to so often, each time by the pictures of the round before, until the target is "
+        "reached or nothing is rewritten.",
+    ),
+]
+PlanOption = Annotated[
+    bool,
+    typer.Option("--plan", help="Say what would be done and what it may cost, least and most; do nothing."),
+]
+PromptsOnlyOption = Annotated[
+    bool,
+    typer.Option(
+        "--prompts-only", help="Write the prompts into mitigated.csv of the run folder and stop: edit them."
+    ),
+]
 
 
 def mitigate_run(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, for example runs/first.")],
-    strategies: Annotated[
-        list[str],
-        typer.Option(
-            "--with",
-            "-w",
-            metavar="STRATEGY",
-            help="Strategy to carry out, repeatable: ethical, 'suffix:in many styles', refine:openai:gpt-4o, "
-            "or an entry like '{faircritic: openai:gpt-4o, seed: 1}'; `stereotrope strategies` lists all.",
-        ),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="MEASURE=VALUE",
-            help="Leave prompts as they are whose score is at most this, such as ssi=0.1.",
-        ),
-    ] = None,
-    rounds: Annotated[
-        int,
-        typer.Option(
-            "--rounds",
-            min=1,
-            max=20,
-            help="Rewrite up to so often, each time by the pictures of the round before, until the target is "
-            "reached or nothing is rewritten.",
-        ),
-    ] = 1,
-    plan: Annotated[
-        bool,
-        typer.Option(
-            "--plan", help="Say what would be done and what it may cost, least and most; do nothing."
-        ),
-    ] = False,
-    prompts_only: Annotated[
-        bool,
-        typer.Option(
-            "--prompts-only",
-            help="Write the prompts into mitigated.csv of the run folder and stop: edit them.",
-        ),
-    ] = False,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            "--max-cost",
-            min=0,
-            metavar="DOLLARS",
-            help="Begin no further call to a model once so many US dollars are spent in this run folder, "
-            "earlier runs included.",
-        ),
-    ] = None,
+    folder: RunFolderArgument,
+    strategies: StrategiesOption,
+    target: TargetOption = None,
+    rounds: RoundsOption = 1,
+    plan: PlanOption = False,
+    prompts_only: PromptsOnlyOption = False,
+    max_cost: MaxCostOption = None,
     engine: EngineOption = "local",
     ray_address: RayAddressOption = None,
-    open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
+    open_report: OpenOption = False,
 ) -> None:
     """Rewrite the prompts of a run by some strategies, and audit what comes of it.
 
@@ -86,6 +78,7 @@ def mitigate_run(
     spending is reached, 130 stopped (143 by SIGTERM).
     """
     from stereotrope.audit.cases import Target
+    from stereotrope.audit.mitigated import MITIGATED_FILE
     from stereotrope.audit.mitigating import Mitigation
     from stereotrope.cli.console import carry_out_in_terminal, working
     from stereotrope.cli.entries import entry_of
@@ -106,10 +99,8 @@ def mitigate_run(
     elif prompts_only:
         with working(settings) as (watcher, stop):
             asked.rewrite(watcher=watcher, stop=stop)
-        print_line(
-            safe(f"{folder / MITIGATED}: edit it, then run this command without --prompts-only"),
-            console(settings),
-        )
+        told = f"{folder / MITIGATED_FILE}: edit it, then run this command without --prompts-only"
+        print_line(safe(told), console(settings))
     else:
         carry_out_in_terminal(
             lambda watcher, stop: asked.run(watcher=watcher, stop=stop),
