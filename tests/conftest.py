@@ -92,8 +92,11 @@ def tiny_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = ["a red cup on a table", "a doctor in a hospital", *string.ascii_lowercase]
     learner.train_from_iterator(texts, words)
     learnt = json.loads(learner.to_str())["model"]
+    # In an order that every process has: the learner's is another one each time.
+    known = [*ends, *sorted(set(learnt["vocab"]) - set(ends))]
+    merges = sorted(map(tuple, learnt["merges"]), key=lambda pair: (sum(map(len, pair)), pair))
     tokenizer = CLIPTokenizer(
-        vocab=learnt["vocab"], merges=[tuple(pair) for pair in learnt["merges"]], model_max_length=16
+        vocab={one: at for at, one in enumerate(known)}, merges=merges, model_max_length=16
     )
     layers = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     text = {

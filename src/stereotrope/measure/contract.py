@@ -103,6 +103,8 @@ class MeasureInfo:
     """Further names that its rows carry in the column ``measure``."""
     variants: tuple[str, ...] = ()
     """Those of ``also`` that stand in the place of its own name, of one score made otherwise."""
+    compared_as: str | None = None
+    """Definition whose rows other measures read, where it gives several at once; the paper's when None."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Column of :data:`stereotrope.tables.MARKS` → argument it holds, where its rows bear the name of what
     they were made from."""

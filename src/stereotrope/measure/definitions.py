@@ -44,10 +44,10 @@ def definition_read(given: Mapping[str, Any], reads: Sequence[str], calls: Calls
     """
     definition: str | None = given.get("definition")
     read = [call for call in calls if not {call.name, *call.info.rows}.isdisjoint(reads)]
-    computed = {call.arguments.get("definition", PAPER) for call in read}
+    computed = {call.info.compared_as or call.arguments.get("definition", PAPER) for call in read}
     if definition is not None and definition not in computed:
         raise UsageError(
             f"reads scores by the definition {' and '.join(map(repr, sorted(computed)))}, found "
             f"{shorten(definition)}; list {{{reads[0]}: {{definition: …}}}} before it"
         )
-    return definition
+    return definition or next((call.info.compared_as for call in read), None)

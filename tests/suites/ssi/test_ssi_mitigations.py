@@ -110,7 +110,7 @@ def protocol(folder: Path, queries: int) -> None:
         st.Audit.from_run(folder / "run").measure(folder / "run")
         assert st.open(folder / "run").estimates.equals(run.estimates)
     rows = pl.read_csv(folder / "run" / "mitigated.csv")
-    n = 3 * 3 * queries
+    n = len(MODELS) * before.prompts.height
     critic_rows = rows.filter(mitigation="faircritic")
     assert critic_rows.height == n
     flagged = critic_rows.filter(status="rewritten").height
@@ -156,4 +156,4 @@ def test_the_protocol_of_the_paper_recovers_what_is_planted_at_the_price_it_said
 
 @pytest.mark.slow
 def test_the_protocol_of_the_paper_at_its_size(tmp_path: Path) -> None:
-    protocol(tmp_path, 33)
+    protocol(tmp_path, 34)

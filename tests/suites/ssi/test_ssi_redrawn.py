@@ -1,4 +1,4 @@
-"""A strategy that changes nothing in truth, beside its control, through the command."""
+"""Strategies that change nothing in truth, alone and beside their control, through the command."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def queries(n: int) -> list[dict[str, str]]:
     return chosen.head(n).drop("named_in_paper").to_dicts()
 
 
-def carried_out(folder: Path, seed: int, n: int, by_target: bool) -> st.Run:
-    """A run and its mitigation: what is high is rewritten in words that change nothing, and drawn again."""
+def carried_out(folder: Path, seed: int, n: int, level: str) -> st.Run:
+    """A run and its mitigation in words that change nothing: of all by a suffix, else of what is high."""
     judge = SetJudge(
         lambda model, prompt, item: 0.1 + 0.55 * uniform(seed, prompt.replace(IDLE, "").strip(" ,")),
         seed=seed,
@@ -58,11 +58,13 @@ def carried_out(folder: Path, seed: int, n: int, by_target: bool) -> st.Run:
             "report": {"figures": False},
         }
         (folder / "audit.yaml").write_text(json.dumps(file))
-        level, model, more = (
-            ("refine", "writer", ["--target", f"ssi={HIGH}"]) if by_target else ("faircritic", "critic", [])
-        )
-        entries = [json.dumps({level: f"openai:{model}", **served}), f"redraw:{level}"]
+        entries = {
+            "suffix": [f"suffix:{IDLE}"],
+            "refine": [json.dumps({"refine": "openai:writer", **served}), "redraw:refine"],
+            "faircritic": [json.dumps({"faircritic": "openai:critic", **served}), "redraw:faircritic"],
+        }[level]
         mitigating = [part for entry in entries for part in ("--with", entry)]
+        more = ["--target", f"ssi={HIGH}"] if level == "refine" else []
         commands = (
             ["run", str(folder / "audit.yaml"), "-o", str(folder / "run")],
             ["mitigate", str(folder / "run"), *mitigating, *more],
@@ -81,10 +83,9 @@ def falls(run: st.Run) -> dict[tuple[str, str], tuple[float, float]]:
     return {(row["mitigation"], row["reference"]): (row["value"], row["p_value"]) for row in rows.to_dicts()}
 
 
-@pytest.mark.parametrize("by_target", [False, True])
-def test_what_falls_by_being_drawn_again_is_not_told_beside_its_control(tmp_path: Path, by_target) -> None:
-    run = carried_out(tmp_path, 8, 8, by_target)
-    level = "refine" if by_target else "faircritic"
+@pytest.mark.parametrize("level", ["faircritic", "refine"])
+def test_what_falls_by_being_drawn_again_is_not_told_beside_its_control(tmp_path: Path, level: str) -> None:
+    run = carried_out(tmp_path, 8, 8, level)
     found = falls(run)
     assert set(found) == {(level, "none"), ("redraw", "none"), (level, "redraw")}
     assert found[level, "none"][0] < 0
@@ -100,13 +101,31 @@ def test_what_falls_by_being_drawn_again_is_not_told_beside_its_control(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by_target", [False, True])
-def test_a_strategy_that_changes_nothing_is_seldom_told_beside_its_control(tmp_path: Path, by_target) -> None:
-    level, alone, controlled = "refine" if by_target else "faircritic", 0, 0
+@pytest.mark.parametrize("level", ["faircritic", "refine"])
+def test_a_strategy_that_changes_nothing_is_seldom_told_beside_its_control(
+    tmp_path: Path, level: str
+) -> None:
+    alone, controlled = 0, 0
     for seed in range(11, 23):
         (tmp_path / str(seed)).mkdir()
-        found = falls(carried_out(tmp_path / str(seed), seed, 33, by_target))
+        found = falls(carried_out(tmp_path / str(seed), seed, 33, level))
         alone += found[level, "none"][1] <= 0.05 and found[level, "none"][0] < 0
         controlled += found[level, "redraw"][1] <= 0.05
     assert controlled <= 2  # of 12 at 5% more in 1 of 50
     assert alone >= 3, "the trap that the control is there for"
+
+
+@pytest.mark.slow
+def test_a_strategy_that_changes_nothing_is_seldom_told_of_at_all(tmp_path: Path) -> None:
+    improved, found = 0, 0
+    for seed in range(25):
+        (tmp_path / str(seed)).mkdir()
+        run = carried_out(tmp_path / str(seed), seed, 8, "suffix")
+        rows = run.scores.filter(
+            pl.col("p_value").is_not_null(), measure="paired_difference", definition="ssi"
+        )
+        assert rows.height
+        improved += not rows.filter(pl.col("q_value") <= 0.05, pl.col("value") < 0).is_empty()
+        found += not run.findings.filter(list="difference").is_empty()
+    assert improved <= 3  # of 25 at 2.5% more in 1 of 200
+    assert found <= 3

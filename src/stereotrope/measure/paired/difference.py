@@ -64,12 +64,7 @@ def _call(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, cal
             f"compares levels of {over!r}, and the prompts have none; leave it out until `stereotrope "
             "mitigate` has made some"
         )
-    told = {
-        name: None
-        for one in calls
-        if one.name == call.on
-        for name in one.arguments.get("by", one.arguments.get("within", setting.factors))
-    }
+    told = {name: None for one in calls if one.name == call.on for name in _told_apart(one, setting)}
     used = [call.arguments.get(name) or () for name in ("each", "within")]
     named = [*used[0], *used[1], *filter(None, [given.get("query")])]
     # Annotators are never paired: scores of pictures themselves, such as of refusals, have none.
@@ -79,6 +74,13 @@ def _call(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, cal
             f"before with `by: [{', '.join([*told, *lacking])}]`"
         )
     return call
+
+
+def _told_apart(call: MeasureCall, setting: MeasureSetting) -> list[str]:
+    """Factors that the scores of a call tell apart, the one whose levels it looks along included."""
+    listed = call.arguments.get("by", call.arguments.get("within", setting.factors))
+    along = call.info.parameters.get("over")
+    return [*listed, *([call.arguments.get("over", along.default)] if along is not None else [])]
 
 
 @register(

@@ -124,6 +124,7 @@ def _sides(setting: MeasureSetting) -> dict[str, list[list[str]]]:
     source="OASIS, eq. 7; Barshan et al. 2011; Tukey 1958",
     needs="embeddings and sentences",
     biased=("wals",),
+    compared_as="centred",  # uncentred it goes with the average picture, and is no variety
     closed={
         "sides": "sentences are those of the candidates that an annotator has; write them there",
         "directions": "an audit has them from sentences or pictures; give `axes`, or call it from Python",
