@@ -301,10 +301,8 @@ class Caller:
                 f"{failure.reason}{self._advice(failure)}"
             )
         advice = self._advice(failure) if failure.outcome == "server_error" else ""
-        raise ModelError(
-            f"{self.name}: no answer after {self.endpoint.tries} tries; the last "
-            f"one: {failure.reason}{advice}"
-        )
+        tries = "1 try" if self.endpoint.tries == 1 else f"{self.endpoint.tries} tries"
+        raise ModelError(f"{self.name}: no answer after {tries}; the last one: {failure.reason}{advice}")
 
     def _alike_said(self, failure: Failure) -> str:
         n = max(self._alike.values())

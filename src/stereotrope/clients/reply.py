@@ -45,7 +45,7 @@ def read_chat_reply(data: bytes, secret: str) -> ChatReply:
         reply = parse_json(data)
     except ValueError:
         page = redact(data[:_LOOKED_AT].decode("utf-8", "replace"), secret)[:80]
-        raise ModelError(f"answered no JSON: {page}") from None
+        raise ModelError(f"answered no JSON: {page.strip() or 'an empty body'}") from None
     choices = reply.get("choices") if isinstance(reply, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
