@@ -11,7 +11,7 @@ import typer
 from stereotrope.cli.designing import design_audit
 from stereotrope.cli.listing import LISTING
 from stereotrope.cli.mitigating import mitigate_run
-from stereotrope.cli.options import MaxCostOption, OpenOption, RunFolderArgument
+from stereotrope.cli.options import MaxCostOption, OpenOption, PlanOption, RunFolderArgument
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, EngineOption, RayAddressOption, settings
@@ -30,10 +30,6 @@ app = typer.Typer(
     "[bold]stereotrope demo[/bold] (offline, no key), then [bold]stereotrope init objects > audit.yaml"
     "[/bold] and [bold]stereotrope run audit.yaml -o runs/first[/bold].",
 )
-
-PlanOption = Annotated[
-    bool, typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing.")
-]
 
 
 def _version(asked: bool) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stereotrope.cli.options import MaxCostOption, OpenOption, RunFolderArgument
+from stereotrope.cli.options import MaxCostOption, OpenOption, PlanOption, RunFolderArgument
 from stereotrope.commands import EngineOption, RayAddressOption, settings
 
 if TYPE_CHECKING:
@@ -39,10 +39,6 @@ RoundsOption = Annotated[
         help="Rewrite up to so often, each time by the pictures of the round before, until the target is "
         "reached or nothing is rewritten.",
     ),
-]
-PlanOption = Annotated[
-    bool,
-    typer.Option("--plan", help="Say what would be done and what it may cost, least and most; do nothing."),
 ]
 PromptsOnlyOption = Annotated[
     bool,

@@ -8,6 +8,9 @@ import typer
 RunFolderArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run folder, for example runs/first.")
 ]
+PlanOption = Annotated[
+    bool, typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing.")
+]
 MaxCostOption = Annotated[
     float | None,
     typer.Option(
