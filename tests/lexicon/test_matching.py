@@ -2,11 +2,13 @@
 
 import re
 import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from stereotrope.lexicon import lexicon_from, search
+from stereotrope.lexicon.plain import Plain
 from stereotrope.lexicon.spelling import folded, spell
 
 
@@ -145,3 +147,33 @@ def test_a_text_of_ascii_is_folded_as_every_text_is(split):
         text = "".join(rng.choice(signs, 12))
         spelt = spell([text], split=split).characters[:-1]
         assert folded(text, split=split) == "".join(map(chr, spelt.tolist())).strip()
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("boundary", ["word", "substring"])
+def test_texts_in_ascii_read_as_bytes_say_what_any_text_says(split, boundary, monkeypatch):
+    rng = np.random.default_rng(7)
+    signs = np.array(list("aabB z09-/;_.'\t\né\u3042"))
+    captions = ["".join(rng.choice(signs[: 12 if at % 3 else None], 14)) for at in range(400)]
+    terms = ["a", "ab", "b a", "a b", "9", "z09", "*ab", "ba*", "aab", "é", "b-z"]
+    made = lexicon_from(
+        {
+            "matching": {"boundary": boundary, "split_case": split, "forms": False},
+            "prompts": {"any": {"lists": {"keyword": terms if boundary == "word" else terms[:6]}}},
+        }
+    )
+    quick = made.match(captions)
+    of = Plain.of
+    odd = []
+
+    def all_odd(texts, **options):
+        read = of([""] * len(texts), **options)
+        odd.append(len(texts))
+        return replace(read, odd=np.ones(len(texts), bool))
+
+    monkeypatch.setattr("stereotrope.lexicon.search.Plain.of", all_odd)
+    slow = made.match(captions)
+    assert odd == [400]
+    assert len(quick) > 100
+    for name in ("caption", "term", "start", "end", "seam"):
+        assert getattr(quick, name).tolist() == getattr(slow, name).tolist()

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stereotrope.lexicon.plain import Plain
 from stereotrope.lexicon.spelling import Spelt, folded, spell
 
 _CHUNK = 2_000_000
@@ -88,20 +90,29 @@ class Search:
         self._ends[at] = np.arange(len(texts))
         self._nodes = np.arange(2 * n).reshape(2, n) % n > 0  # that lead anywhere, that do from within a word
         self._nodes[1] &= np.isin(np.arange(n), np.concatenate(opened))
+        self._heads, self._within = _heads_of(texts), len(inside) > 0
 
     def find(self, texts: Sequence[str]) -> Found:
         """Find every pattern in texts that are in normal form C."""
         parts = []
         done = 0
         for chunk in _chunks(texts):
-            found = self._find(spell(chunk, split=self.split))
+            plain = Plain.of(chunk, split=self.split)
+            found = self._find(plain)
+            found = [column[~plain.odd[found[0]]] for column in found]
             parts.append((found[0] + done, *found[1:]))
+            if plain.odd.any():
+                odd = np.flatnonzero(plain.odd)
+                found = self._find(spell([chunk[at] for at in odd.tolist()], split=self.split))
+                parts.append((odd[found[0]] + done, *found[1:]))
             done += len(chunk)
         empty = np.zeros(0, dtype=np.int64)
         columns = [np.concatenate(c) for c in zip(*parts, strict=True)] if parts else [empty] * 5
-        return Found(columns[0], columns[1], columns[2], columns[3], columns[4].astype(np.uint8))
+        order = _ordered(columns[0], columns[2], columns[1])
+        text, pattern, start, end, seam = (column[order] for column in columns)
+        return Found(text, pattern, start, end, seam.astype(np.uint8))
 
-    def _find(self, spelt: Spelt) -> tuple[NDArray[np.int64], ...]:
+    def _find(self, spelt: Spelt | Plain) -> list[NDArray[np.int64]]:
         begins, ends, texts = self._walk(spelt)
         n = self._first[texts + 1] - self._first[texts]
         row = np.repeat(np.arange(len(texts)), n)
@@ -111,15 +122,12 @@ class Search:
         fits = spelt.edge[begins] | ~self._left[pattern]
         fits &= spelt.edge[ends] | ~self._right[pattern]
         begins, ends, pattern = begins[fits], ends[fits], pattern[fits]
-        start, end = spelt.origin[begins], spelt.origin[ends - 1] + 1
+        start, end = spelt.sources(begins), spelt.sources(ends - 1) + 1
         text = np.searchsorted(spelt.starts, start, side="right") - 1
-        seam = np.maximum(spelt.seam[start], spelt.seam[end])
         keep = _apart(pattern, start, end)
-        text, pattern, start, end, seam = (c[keep] for c in (text, pattern, start, end, seam))
-        order = np.lexsort((pattern, start, text))
-        offset = spelt.starts[text]
-        columns = (text, pattern, start - offset, end - offset, seam.astype(np.int64))
-        return tuple(column[order] for column in columns)
+        text, pattern, start, end = (c[keep] for c in (text, pattern, start, end))
+        seam, offset = np.maximum(spelt.seams(start), spelt.seams(end)), spelt.starts[text]
+        return [text, pattern, start - offset, end - offset, seam.astype(np.int64)]
 
     def _step(self, node: NDArray[np.int32], letter: NDArray[np.uint32]) -> NDArray[np.int32]:
         key = node.astype(np.int64) * self._width + letter
@@ -129,17 +137,15 @@ class Search:
         found: NDArray[np.int32] = np.where(self._keys[place] == key, place + 1, 0).astype(np.int32)
         return found
 
-    def _walk(self, spelt: Spelt) -> tuple[NDArray[np.int64], ...]:
+    def _walk(self, spelt: Spelt | Plain) -> tuple[NDArray[np.int64], ...]:
         """Return where terms begin and end among the characters, and which."""
-        steps = np.append(self._class[spelt.characters], np.uint32(0))
-        letters = np.arange(self._width, dtype=np.uint32)
-        first = self._step(np.zeros(self._width, dtype=np.int32), letters)
         begins, ends, texts = [], [], []
-        for places, nodes in zip((spelt.edge[:-1], ~spelt.edge[:-1]), self._nodes, strict=True):
-            start = at = np.flatnonzero(nodes[first][steps[:-1]] & places)
+        begun = _begun(spelt.characters, self._heads)
+        for inside, nodes in enumerate(self._nodes if self._within else self._nodes[:1]):
+            start = at = np.flatnonzero(begun & (spelt.edge[:-1] != inside))
             node = np.zeros(len(at), dtype=np.int32)
             while len(at):
-                node = self._step(node, steps[at])
+                node = self._step(node, self._class[spelt.characters[at]])
                 alive = nodes[node]
                 at, node, start = at[alive] + 1, node[alive], start[alive]
                 number = self._ends[node]
@@ -151,9 +157,35 @@ class Search:
         return tuple(np.concatenate(part or none) for part in (begins, ends, texts))
 
 
+def _heads_of(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Which letters texts begin with, up to three of 5 bits: what begins with others is none of them."""
+    heads = np.zeros((32, 32, 32), bool)
+    for text in texts:
+        heads[tuple(ord(letter) & 31 for letter in text[:3])] = True
+    return heads.reshape(-1)
+
+
+def _begun(characters: NDArray[Any], heads: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Say where one of the texts may begin."""
+    bits = (characters & 31).astype(np.uint16)
+    head = bits << 10
+    head[:-1] |= bits[1:] << 5
+    head[:-2] |= bits[2:]
+    begun: NDArray[np.bool_] = heads[head]
+    return begun
+
+
+def _ordered(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of rows, ordered by the first column, then by the next."""
+    key = columns[0]
+    for column in columns[1:]:
+        key = key * (1 + column.max(initial=0)) + column
+    return np.argsort(key)
+
+
 def _apart(pattern: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the occurrences to keep, so that those of one pattern do not overlap."""
-    order = np.lexsort((start, pattern))
+    order = _ordered(pattern, start)
     same = pattern[order][1:] == pattern[order][:-1]
     if not (same & (start[order][1:] < end[order][:-1])).any():
         return order

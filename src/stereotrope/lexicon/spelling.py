@@ -50,10 +50,18 @@ class Spelt:
     seam: NDArray[np.uint8]
     starts: NDArray[np.int64]
 
+    def sources(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where characters stand in the joined texts."""
+        return self.origin[at]
+
+    def seams(self, at: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """What parts the characters before and at these places of the joined texts."""
+        return self.seam[at]
+
 
 def composed(text: str) -> str:
     """Return a text in Unicode's normal form C, in which it is matched."""
-    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def folded(text: str, *, split: bool) -> str:
@@ -134,16 +142,22 @@ def _kind(character: str) -> int:
 
 
 def _seams(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    following = np.append(kinds, np.zeros(2, np.uint8))
     seams = np.zeros(len(kinds), dtype=np.uint8)
-    before, after = kinds[:-1], kinds[1:]
-    inside = (before & after & _WORD) > 0
-    glued = ((before & _LOWER) > 0) & ((after & _UPPER) > 0)
-    glued |= ((before & _LETTER) > 0) & ((after & _DIGIT) > 0)
-    small = np.append((kinds & _LOWER) > 0, [False, False])
-    begins = ((kinds & _LETTER) > 0) & small[1:-1] & small[2:]
-    glued |= ((before & _DIGIT) > 0) & begins[1:]
-    seams[1:] = np.where(inside, np.where(glued, 1, 2), 0)
+    seams[1:] = seams_between(kinds[:-1], kinds[1:], following[2:-1], following[3:])
     return seams
+
+
+def seams_between(
+    before: NDArray[np.uint8], at: NDArray[np.uint8], after: NDArray[np.uint8], further: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """What parts characters of the kinds ``before`` and ``at``, whom two more follow."""
+    inside = (before & at & _WORD) > 0
+    glued = ((before & _LOWER) > 0) & ((at & _UPPER) > 0)
+    glued |= ((before & _LETTER) > 0) & ((at & _DIGIT) > 0)
+    begins = ((at & _LETTER) > 0) & ((after & further & _LOWER) > 0)
+    glued |= ((before & _DIGIT) > 0) & begins
+    return np.where(inside, np.where(glued, 1, 2), 0).astype(np.uint8)
 
 
 def _expanded(
@@ -159,3 +173,9 @@ def _expanded(
     characters = table.folds[codes[origin], np.maximum(nth, 0)]
     characters[nth < 0] = _SPACE
     return characters, origin
+
+
+ASCII_KINDS = np.array([_kind(chr(point)) for point in range(128)], dtype=np.uint8)
+"""Of each of its characters."""
+ASCII_FOLDS = bytes(ord(_fold(chr(point))) for point in range(128)) + bytes(range(128, 256))
+"""What each is folded to, as a table of bytes."""
