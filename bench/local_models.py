@@ -5,27 +5,32 @@
     python -m bench.local_models --tiny --device cpu    # seconds; what CI runs
 
 A pipeline is built, saved, and drawn with by the generator's own code, plainly and with SPI of m attributes;
-an encoder of the size of CLIP ViT-L/14 encodes pictures. The table says seconds and pictures a second, the
-ratio to plain drawing, and that ratio beside the count of predictions: 1 + m with guidance, else 1 + 2m.
-It fails where the pictures differ, and, with --most, where that last number is above it.
+an encoder of the size of CLIP ViT-L/14 encodes PNG files. The table says seconds and pictures a second, the
+ratio to plain drawing, that ratio beside the count of predictions (1 + m with guidance, else 1 + 2m), and the
+share of the time in which a GPU computed. It fails where the pictures differ, and, with --most, where SPI
+costs more than so many times that count.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from tests.tiny_pipelines import KINDS, LENGTH, build, clip_tokenizer
 from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel
 
 from stereotrope import annotate, generate
+from stereotrope.annotate import Picture
 from stereotrope.generate import ImageRequest
 
 _L14 = {
@@ -106,6 +111,7 @@ REAL: dict[str, dict[str, Mapping[str, Any]]] = {
     },
 }
 """Configurations of the published Stable Diffusion 1.5, XL and 3 medium and of FLUX.1."""
+BATCHES = 3
 SIDES = {"sd3": 1024, "flux": 1024, "sd1": 512, "sdxl": 1024}
 GUIDED = ("sd3", "sd1", "sdxl")
 TEXT = "a photo of a doctor"
@@ -127,12 +133,41 @@ TINY_LOOKS = {
 }
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of a call after one that warms up, and what it gives; results come back from the GPU in it."""
+def timed(work: Callable[[], Any]) -> tuple[float, Any, float | None]:
+    """Seconds of a call after one that warms up, what it gives, and the share in which a GPU was busy.
+
+    Results come back from the GPU in it. The share is of a third call, which is watched; None without a GPU.
+    """
     work()
     began = time.perf_counter()
     found = work()
-    return time.perf_counter() - began, found
+    return time.perf_counter() - began, found, busy(work) if torch.cuda.is_available() else None
+
+
+def in_lanes(who: Any, work: Callable[[Any], Sequence[Any]], items: Sequence[Any], batch: int) -> list[Any]:
+    """What a function gives of items, batch by batch, as many at once as the engine of a run lets it do."""
+    parts = [items[at : at + batch] for at in range(0, len(items), batch)]
+    with ThreadPoolExecutor(who.concurrency) as pool:
+        return [one for part in pool.map(work, parts) for one in part]
+
+
+def busy(work: Callable[[], Any]) -> float:
+    """Share of the time of a call in which at least one kernel ran."""
+    kinds = [torch.profiler.ProfilerActivity.CUDA]
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=kinds) as watched:
+        began = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        lasted = time.perf_counter() - began
+    # The public list of events takes minutes to make of a hundred thousand kernels.
+    events = watched.profiler.kineto_results.events()
+    kernels = (one for one in events if one.device_type() == torch.autograd.DeviceType.CUDA)
+    computed, until = 0, 0
+    for start, end in sorted((one.start_ns(), one.start_ns() + one.duration_ns()) for one in kernels):
+        computed += max(0, end - max(start, until))
+        until = max(until, end)
+    return computed / 1e9 / lasted
 
 
 def built(kind: str, folder: Path, *, tiny: bool, device: str) -> Path:
@@ -169,22 +204,23 @@ def drawing(kind: str, args: argparse.Namespace, folder: Path) -> list[dict[str,
             "probe": {"candidates": pairs},
         }
     )
-    asked = [ImageRequest(str(n), "p", kind, TEXT, None, n) for n in range(args.images)]
-    plain, pictures = timed(lambda: made.process_batch(asked))
-    probed, read = timed(lambda: made.probe_batch(asked))
+    asked = [ImageRequest(str(n), "p", kind, TEXT, None, n) for n in range(args.images * BATCHES)]
+    plain, pictures, busy_plain = timed(lambda: in_lanes(made, made.process_batch, asked, args.images))
+    probed, read, busy_probed = timed(lambda: in_lanes(made, made.probe_batch, asked, args.images))
     if [one.data for one in pictures] != [one.data for one, _ in read]:
         raise SystemExit(f"{kind}: pictures drawn with the probe differ from those without")
     times = 1 + args.attributes * (1 if kind in GUIDED else 2)
-    spi = (f"{kind}: SPI of {args.attributes}", probed, probed / plain, times)
-    told = [(f"{kind}: draw", plain, 1.0, None), spi]
+    own = {"what": f"{kind}: draw", "seconds": plain, "ratio": 1.0, "busy": busy_plain}
+    ratio = probed / plain
+    spi = {"what": f"{kind}: SPI of {args.attributes}", "seconds": probed, "ratio": ratio}
     return [
-        {"what": what, "seconds": s, "a_second": args.images / s, "ratio": ratio, "of_count": n and ratio / n}
-        for what, s, ratio, n in told
+        {**row, "a_second": len(asked) / row["seconds"]}
+        for row in (own, {**spi, "of_count": ratio / times, "busy": busy_probed})
     ]
 
 
 def encoding(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Pictures that an encoder of the size of CLIP ViT-L/14 encodes a second, preparation included."""
+    """PNG files that an encoder of the size of CLIP ViT-L/14 encodes a second, all preparation included."""
     looks, length = (TINY_LOOKS, LENGTH) if args.tiny else (CLIP_LOOKS, 77)
     tokenizer = clip_tokenizer(length)
     ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
@@ -198,10 +234,31 @@ def encoding(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     for part in (CLIPModel(CLIPConfig(text_config=texts, vision_config=looks)), tokenizer, processor):
         part.save_pretrained(folder / "clip")
     encoder: Any = annotate.create({"encoder": f"clip:{folder / 'clip'}", "device": args.device})
-    rng = np.random.default_rng(0)
-    pictures = [rng.integers(0, 255, (side, side, 3), dtype=np.uint8) for _ in range(args.encoded)]
-    seconds, _ = timed(lambda: encoder.encode_pictures(pictures))
-    return {"what": "clip: encode", "seconds": seconds, "a_second": args.encoded / seconds}
+    files = [photo(64 if args.tiny else 1024, n) for n in range(args.encoded)]
+
+    def encode() -> Any:
+        shown = [Picture(str(n), str(n), data) for n, data in enumerate(files)]
+        return in_lanes(encoder, encoder.process_batch, shown, args.batch)
+
+    seconds, _, share = timed(encode)
+    return {"what": "clip: encode", "seconds": seconds, "a_second": args.encoded / seconds, "busy": share}
+
+
+def photo(side: int, seed: int) -> bytes:
+    """A PNG that is about as large as that of a photograph: patches of colour under faint noise."""
+    rng = np.random.default_rng(seed)
+    patches = Image.fromarray(rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)).resize((side, side))
+    pixels = np.asarray(patches, np.int16) + rng.integers(-4, 4, (side, side, 3))
+    out = io.BytesIO()
+    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(out, "PNG")
+    return out.getvalue()
+
+
+def measured(args: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of the table, each as soon as it is there."""
+    yield encoding(args, folder)
+    for kind in args.kind or ("sd3", "sdxl"):
+        yield from drawing(kind, args, folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -212,17 +269,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--images", type=int, default=2, help="drawn at once")
     parser.add_argument("--attributes", type=int, default=2, choices=range(1, 6))
-    parser.add_argument("--encoded", type=int, default=64, help="pictures encoded at once")
+    parser.add_argument("--encoded", type=int, default=128, help="pictures encoded")
+    parser.add_argument("--batch", type=int, default=16, help="pictures encoded at once")
     parser.add_argument("--most", type=float, help="most that SPI may cost beside the count of predictions")
     args = parser.parse_args(arguments)
     with TemporaryDirectory() as name:
-        rows = [row for kind in args.kind or ("sd3", "sdxl") for row in drawing(kind, args, Path(name))]
-        rows.append(encoding(args, Path(name)))
-    print(f"{'':<16}{'seconds':>9}{'pictures/s':>12}{'to plain':>10}{'to count':>10}")
-    for row in rows:
-        found = [row.get(key) for key in ("ratio", "of_count")]
-        ratios = "".join(f"{one:>10.2f}" if one else " " * 10 for one in found)
-        print(f"{row['what']:<16}{row['seconds']:>9.3f}{row['a_second']:>12.2f}{ratios}".rstrip())
+        print(f"{'':<16}{'seconds':>9}{'pictures/s':>12}{'to plain':>10}{'to count':>10}{'GPU busy':>10}")
+        rows = []
+        for row in measured(args, Path(name)):
+            rows.append(row)
+            found = [row.get(key) for key in ("ratio", "of_count", "busy")]
+            ratios = "".join(f"{one:>10.2f}" if one else " " * 10 for one in found)
+            print(
+                f"{row['what']:<16}{row['seconds']:>9.3f}{row['a_second']:>12.2f}{ratios}".rstrip(),
+                flush=True,
+            )
     above = [row["what"] for row in rows if args.most and (row.get("of_count") or 0) > args.most]
     if above:
         print(f"above {args.most}: {', '.join(above)}")

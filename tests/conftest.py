@@ -19,6 +19,8 @@ for _threads in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
     os.environ.setdefault(_threads, "1")
 
 ROOT = Path(__file__).resolve().parents[1]
+DEVICE = os.environ.get("STEREOTROPE_TEST_DEVICE", "cpu")
+"""What the models of tests compute on."""
 WRITING: Any = import_module("stereotrope.report.write")
 WRITE_FIGURES = WRITING.write_figures
 LONG = {

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from tests.conftest import DEVICE
 from tests.run import kill
 
 import stereotrope as st
@@ -26,12 +27,12 @@ AUDIT = """\
 generators: [{folder: pictures, metadata: metadata.csv, prompt: prompt, factors: [thing]}]
 annotators:
   - blank
-  - {encoder: "clip:CLIP", name: tiny-clip, device: cpu}
-  - {cluster_prompts: GPT, encoder: tiny-clip, clusters: 2, prefix: a photo of, device: cpu, proposals: 6,
+  - {encoder: "clip:CLIP", name: tiny-clip, device: DEVICE}
+  - {cluster_prompts: GPT, encoder: tiny-clip, clusters: 2, prefix: a photo of, device: DEVICE, proposals: 6,
      beam: 6, keep: 3}
 measures: [refusal_rate]
 report: {figures: false}
-"""
+""".replace("DEVICE", DEVICE)
 COLOURS = {"cup": [(200, 30, 30), (30, 30, 200)], "doctor": [(240, 240, 240), (40, 120, 60)]}
 
 
@@ -89,7 +90,7 @@ def test_clusters_their_means_and_texts_stand_in_tables_and_in_the_report(study,
     for ids in clusters["image_ids"]:
         assert len({int(names[one].rstrip(".png").lstrip("cupdotr")) % 2 for one in json.loads(ids)}) == 1
     vectors = dict(made.embeddings.filter(subject_kind="image").select("subject_id", "vector").iter_rows())
-    encoder = create({"encoder": f"clip:{tiny_clip}", "device": "cpu"})
+    encoder = create({"encoder": f"clip:{tiny_clip}", "device": DEVICE})
     for row in clusters.iter_rows(named=True):
         ids = json.loads(row["image_ids"])
         mine = np.array([vectors[one] for one in ids])
@@ -150,8 +151,8 @@ def test_pictures_that_pipelines_draw_are_read_inside_and_clustered_in_one_run(
     """Generation, SPI, previews and StOP of three kinds of pipelines, each loaded from its folder."""
     probe = "{candidates: {hat: {positive: [a man], negative: [a woman]}}, previews: [0]}"
     models = "".join(
-        f"  - {{diffusers: {pipelines(kind)}, name: {kind}, steps: 2, width: 32, height: 32, device: cpu, "
-        f"safety_checker: false, probe: {probe}}}\n"
+        f"  - {{diffusers: {pipelines(kind)}, name: {kind}, steps: 2, width: 32, height: 32, "
+        f"device: {DEVICE}, safety_checker: false, probe: {probe}}}\n"
         for kind in ("sd3", "flux", "sd1")
     )
     prompts = "prompts: [{concept: doctor, text: a photo of a doctor}]\nimages_per_prompt: 3\n"

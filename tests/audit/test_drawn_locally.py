@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.conftest import DEVICE
 from tests.run import kill
 
 from stereotrope.audit import Audit
@@ -16,11 +17,11 @@ HERE = Path(__file__).resolve().parent
 AUDIT = """\
 prompts: [{thing: cup, text: a red cup}, {thing: doctor, text: a photo of a doctor, negative: a man}]
 images_per_prompt: 3
-generators: [{diffusers: FOLDER, name: tiny, steps: 2, width: 32, height: 32, batch: 2, device: cpu}]
+generators: [{diffusers: FOLDER, name: tiny, steps: 2, width: 32, height: 32, batch: 2, device: DEVICE}]
 annotators: [blank]
 measures: [refusal_rate]
 report: {figures: false}
-"""
+""".replace("DEVICE", DEVICE)
 
 
 def audit(folder, **options):
@@ -55,11 +56,11 @@ def test_a_run_that_was_stopped_draws_the_rest_and_ends_in_the_same_tables(tmp_p
     del batches[:]
     stop = threading.Event()
     after.append(stop.set)
-    with pytest.raises(Interrupted, match="stopped after 2 of 6"):
+    with pytest.raises(Interrupted, match="stopped after 4 of 6"):
         audit(pipelines("sd3")).run(tmp_path / "stopped", stop=stop)
     after.clear()
     audit(pipelines("sd3")).run(tmp_path / "stopped")
-    assert batches == undisturbed
+    assert sorted(batches) == sorted(undisturbed)
     assert kill.tables(tmp_path / "stopped") == kill.tables(tmp_path / "calm")
     del batches[:]
     again = audit(pipelines("sd3")).run(tmp_path / "stopped")
@@ -106,4 +107,5 @@ def test_a_run_that_is_killed_draws_the_rest_and_ends_in_the_same_tables(tmp_pat
     assert start(2, "killed") == -9
     assert start(0, "killed") == 0
     assert kill.tables(tmp_path / "killed") == kill.tables(tmp_path / "calm")
-    assert (tmp_path / "killed.log").read_text().split() == ["2"] * 4
+    sizes = (tmp_path / "killed.log").read_text().split()  # the two batches in flight may be drawn again
+    assert sizes in (["2"] * n for n in (4, 5))

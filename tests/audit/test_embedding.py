@@ -135,7 +135,8 @@ def test_a_run_killed_while_it_encodes_ends_in_the_same_bytes(tmp_path, tiny_cli
     assert start(2) == -9
     assert start(0) == 0
     assert kill.tables(tmp_path / "killed") == kill.tables(tmp_path / "calm")
-    assert (tmp_path / "killed.log").read_text().split() == ["5", "5", "5", "2", "2"]
+    sizes = (tmp_path / "killed.log").read_text().split()  # the two batches in flight may be encoded again
+    assert sizes in (["5"] * n + ["2", "2"] for n in (3, 4))
 
 
 def test_an_encoder_that_is_left_out_takes_its_vectors_with_it(tmp_path, tiny_clip):

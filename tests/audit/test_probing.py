@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from tests.conftest import DEVICE
 from tests.run import kill
 
 import stereotrope as st
@@ -18,11 +19,11 @@ AUDIT = """\
 prompts: [{thing: cup, text: a red cup}, {thing: doctor, text: a photo of a doctor}]
 images_per_prompt: 3
 generators:
-  - {diffusers: FOLDER, name: tiny, steps: 2, width: 32, height: 32, batch: 2, device: cpu, PROBE}
+  - {diffusers: FOLDER, name: tiny, steps: 2, width: 32, height: 32, batch: 2, device: DEVICE, PROBE}
 annotators: [blank]
 measures: [refusal_rate]
 report: {figures: false}
-"""
+""".replace("DEVICE", DEVICE)
 HAT = "candidates: {hat: {positive: [a man], negative: [a woman]}}"
 PROBED = f"probe: {{{HAT}, previews: [0], images_per_prompt: 2}}"
 
@@ -131,15 +132,16 @@ def test_two_models_in_one_run_are_loaded_and_read_apart(tmp_path, pipelines):
 
 def test_a_run_that_was_stopped_reads_the_rest_and_ends_in_the_same_tables(tmp_path, pipelines, drawn):
     batches, after = drawn
-    audit(pipelines("sd1")).run(tmp_path / "calm")
+    probed = PROBED.replace("images_per_prompt: 2", "images_per_prompt: 3")
+    audit(pipelines("sd1"), probed).run(tmp_path / "calm")
     undisturbed = batches[:]
     del batches[:]
     stop = threading.Event()
     after.append(stop.set)
-    with pytest.raises(Interrupted, match="probe: stopped after 2 of 4"):
-        audit(pipelines("sd1")).run(tmp_path / "stopped", stop=stop)
+    with pytest.raises(Interrupted, match="probe: stopped after 4 of 6"):
+        audit(pipelines("sd1"), probed).run(tmp_path / "stopped", stop=stop)
     after.clear()
-    audit(pipelines("sd1")).run(tmp_path / "stopped")
+    audit(pipelines("sd1"), probed).run(tmp_path / "stopped")
     assert batches == undisturbed
     assert kill.tables(tmp_path / "stopped") == kill.tables(tmp_path / "calm")
 

@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
+from tests.conftest import DEVICE
 
 from stereotrope.clients.local import PipelineSettings
 from stereotrope.errors import ModelMisconfigured
@@ -17,6 +18,8 @@ HAT = SentencePair(("a man with a moustache",), ("a woman",))
 CUP = SentencePair(("a red cup",), ("a table",))
 TEXTS, SEEDS = ["a photo of a doctor", "a red cup"], [3, 4]
 STEPS = 3
+NEAR = 2e-4 if DEVICE == "cpu" else 2e-3
+"""How far predictions of two batch sizes may lie apart: convolutions of a GPU round more coarsely."""
 GUIDED = {"sd3", "sd1", "sd2", "sdxl"}
 
 
@@ -31,7 +34,7 @@ def made(pipelines):
     def make(kind, pairs=None, previews=(), **settings):
         key = kind, str(settings)
         if key not in loaded:
-            given = PipelineSettings(steps=STEPS, width=32, height=32, device="cpu", **settings)
+            given = PipelineSettings(steps=STEPS, width=32, height=32, device=DEVICE, **settings)
             loaded[key] = Pipeline(pipelines(kind), given, "generator 'tiny'")
         probe = Probe({"hat": HAT, "cup": CUP} if pairs is None else pairs, tuple(previews))
         return loaded[key], Inside(loaded[key], probe, "generator 'tiny'")
@@ -63,7 +66,7 @@ def same(plain, read):
 
 
 def cosine(a, b):
-    a, b = (np.asarray(x.numpy(), np.float64).ravel() for x in (a, b))
+    a, b = (np.asarray(x.cpu().numpy(), np.float64).ravel() for x in (a, b))
     return a @ b / np.linalg.norm(a) / np.linalg.norm(b), np.linalg.norm(b) / np.linalg.norm(a)
 
 
@@ -123,8 +126,8 @@ def test_the_shift_is_that_of_the_pipelines_own_predictions_for_both_sentences(m
     ((_, readings),) = inside.draw(["a photo of a doctor"], [None], [11])
     reading = next(r for r in readings if r.step == 0)
     assert reading.prediction == "conditional"
-    assert reading.value == pytest.approx(expected, abs=2e-4)
-    assert reading.ratio == pytest.approx(ratio, rel=2e-3)
+    assert reading.value == pytest.approx(expected, abs=NEAR)
+    assert reading.ratio == pytest.approx(ratio, rel=10 * NEAR)
 
 
 @pytest.mark.parametrize(("kind", "settings", "times"), [
@@ -155,8 +158,8 @@ def test_of_several_sentences_on_a_side_the_mean_of_what_is_predicted_counts(mad
     with Listener(pipeline.pipe) as listener:
         ((_, readings),) = inside.draw(["a photo of a doctor"], [None], [11])
     reading = next(r for r in readings if r.step == 0)
-    assert reading.value == pytest.approx(expected, abs=2e-4)
-    assert reading.ratio == pytest.approx(ratio, rel=2e-3)
+    assert reading.value == pytest.approx(expected, abs=NEAR)
+    assert reading.ratio == pytest.approx(ratio, rel=10 * NEAR)
     assert sum(map(len, listener.outputs)) == STEPS * (1 + 5)
 
 
@@ -248,3 +251,12 @@ def test_what_went_wrong_leaves_the_pipeline_as_it_was(made):
         inside.draw(TEXTS, [None, None], SEEDS)
     assert "step" not in vars(pipeline.pipe.scheduler)
     assert not pipeline.pipe.transformer._forward_hooks
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="parts of a pipeline wait for a GPU alone")
+@pytest.mark.parametrize("offload", ["model", "sequential"])
+def test_previews_are_decoded_where_the_pipeline_computes_while_its_parts_wait_elsewhere(made, offload):
+    _, inside = made("sd3", {}, previews=[STEPS - 1])
+    _, waiting = made("sd3", {}, previews=[STEPS - 1], offload=offload)
+    (plain,), (read,) = (each.draw(TEXTS[:1], [None], SEEDS[:1]) for each in (inside, waiting))
+    assert read[1][0].data == plain[1][0].data

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.conftest import DEVICE
 
 from stereotrope import annotate
 from stereotrope.errors import ModelUnusable, UsageError
@@ -111,18 +112,18 @@ def test_a_language_model_proposes_its_likeliest_tokens_and_none_of_its_marks(gp
     from transformers import AutoTokenizer, GPT2LMHeadModel
 
     model, tokenizer = GPT2LMHeadModel.from_pretrained(gpt), AutoTokenizer.from_pretrained(gpt)
-    proposer = causal_lm(gpt, most=6, device="cpu")
+    proposer = causal_lm(gpt, most=6, device=DEVICE)
     start = proposer.begin("a photo of")
     with torch.no_grad():
         logits = model(torch.tensor([start])).logits[0, -1]
     order = [int(one) for one in logits.argsort(descending=True)]
     kept = [one for one in order if one not in tokenizer.all_special_ids and one < len(tokenizer)]
     assert proposer.after([start]) == [kept[:6]]
-    assert len(causal_lm(gpt, most=10_000, device="cpu").after([start, start])[1]) == len(kept)
+    assert len(causal_lm(gpt, most=10_000, device=DEVICE).after([start, start])[1]) == len(kept)
 
 
 def test_a_language_model_and_an_encoder_find_the_best_of_what_is_proposed(gpt, tiny_clip):
-    encoder = annotate.create({"encoder": f"clip:{tiny_clip}", "device": "cpu"})
+    encoder = annotate.create({"encoder": f"clip:{tiny_clip}", "device": DEVICE})
     rng = np.random.default_rng(2)
     pictures = [rng.integers(0, 255, (32, 32, 3), dtype=np.uint8) for _ in range(5)]
     shown = np.array(encoder.encode_pictures(pictures))
@@ -130,7 +131,7 @@ def test_a_language_model_and_an_encoder_find_the_best_of_what_is_proposed(gpt, 
     def encode(texts):
         return [one.vector for one in encoder.encode_texts(texts)]
 
-    proposer = causal_lm(gpt, most=6, device="cpu")
+    proposer = causal_lm(gpt, most=6, device=DEVICE)
     found = stop_prompts(shown, encode, proposer, prefix="a photo of", beam=6, keep=3)
     start = proposer.begin("a photo of")
     firsts = [(*start, one) for one in proposer.after([start])[0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from stereotrope.pictures import container
 from stereotrope.stats.vectors import Vector
 
 SubjectKind = Literal["image", "region", "set", "text"]
-DECODING_THREADS = 4
+DECODING_THREADS = min(16, max(4, os.cpu_count() or 1))
 
 
 class Picture:

@@ -18,7 +18,7 @@ import transformers
 from diffusers.utils import logging
 from numpy.typing import NDArray
 
-from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights
+from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights, require_words
 from stereotrope.clients.local import PIPELINE, PipelineSettings
 from stereotrope.errors import ModelMisconfigured, ModelUnusable, did_you_mean
 
@@ -48,33 +48,44 @@ class Pipeline:
 
     Raises ModelUnusable: It is not there, is no text-to-image pipeline, lacks weights, has none in
         safetensors, needs code of its own, or the device is not there.
-    Raises ModelMisconfigured: It takes no such parameter.
+    Raises ModelMisconfigured: It takes no such parameter, or is to be offloaded from the CPU.
     """
 
     def __init__(self, model: str | Path, settings: PipelineSettings, what: str) -> None:
         self._what, self.settings = what, settings
         self.device = device_of(settings.device, what)
-        with _quiet(), loading(what):
+        if settings.offload != "none" and self.device == "cpu":
+            raise ModelMisconfigured(
+                f"{what}: offload: {settings.offload} lets parts of a pipeline wait in main memory while a "
+                "GPU computes, and it computes on the CPU here; remove `offload:`"
+            )
+        here = isinstance(model, Path)
+        with _quiet(logging.CRITICAL), loading(what, here=here):
             folder = _fetched(model, settings)
-            kind, parts = _parts_of(folder, what)
-            stored = _stored(folder, settings.variant)
+            with loading(f"{what}: {PIPELINE}", here=here):
+                kind, parts = _parts_of(folder, what)
+            with loading(f"{what}: weights", here=here):
+                stored = _stored(folder, settings.variant)
             self.dtype = stored if settings.precision == "auto" else getattr(torch, settings.precision)
             options = {"variant": settings.variant, "dtype": self.dtype, **_SAFE, "local_files_only": True}
-            given: dict[str, Any] = {} if settings.checked else {CHECKER: None}
+            unchecked = not settings.checked and CHECKER in inspect.signature(kind).parameters
+            given: dict[str, Any] = {CHECKER: None} if unchecked else {}
             for name, part in parts.items():
                 if name in given:
                     continue
-                given[name], told = part.from_pretrained(
-                    str(folder), subfolder=name, output_loading_info=True, **options
-                )
+                with loading(f"{what}: {name}", here=here):
+                    given[name], told = part.from_pretrained(
+                        str(folder), subfolder=name, output_loading_info=True, **options
+                    )
                 require_weights(told["missing_keys"], f"{what}: {name}", "pictures")
-            if not settings.checked and "requires_safety_checker" in inspect.signature(kind).parameters:
+            if unchecked:
                 given["requires_safety_checker"] = False
             self.pipe = diffusers.DiffusionPipeline.from_pretrained(
                 str(folder), **{**options, **given}, **NO_CODE
             )
         self.takes = inspect.signature(self.pipe.__call__).parameters
         self._require_drawing()
+        self._require_words()
         self._require_parameters()
         self._prepare()
 
@@ -84,6 +95,15 @@ class Pipeline:
                 f"{self._what}: is a {type(self.pipe).__name__}, which draws no pictures of texts; name a "
                 "text-to-image pipeline such as Stable Diffusion or FLUX"
             )
+
+    def _require_words(self) -> None:
+        """Refuse tokenizers without words: a folder that lacks their files loads all the same."""
+        for name, part in self.pipe.components.items():
+            if name.startswith("tokenizer") and part is not None:
+                reader = self.pipe.components.get(name.replace("tokenizer", "text_encoder"))
+                of = getattr(getattr(reader, "config", None), "vocab_size", None)
+                if isinstance(of, int):
+                    require_words(len(part), of, f"{self._what}: {name}")
 
     def _require_parameters(self) -> None:
         for name in self.settings.parameters:
@@ -109,7 +129,7 @@ class Pipeline:
             pipe.vae.enable_slicing()
         if settings.tiling:
             pipe.vae.enable_tiling()
-        with computing(f"{self._what}: cannot be brought to {self.device}"):
+        with _quiet(logging.CRITICAL), computing(f"{self._what}: cannot be brought to {self.device}"):
             match settings.offload:
                 case "model":
                     pipe.enable_model_cpu_offload(device=self.device)
@@ -160,13 +180,15 @@ class Pipeline:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep bars of diffusers off the terminal."""
-    shown = logging.is_progress_bar_enabled()
+def _quiet(below: int = logging.WARNING) -> Iterator[None]:
+    """Keep bars of diffusers, and what it says below a level, off the terminal."""
+    shown, told = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity(max(below, told))
     try:
         yield
     finally:
+        logging.set_verbosity(told)
         if shown:
             logging.enable_progress_bar()
 

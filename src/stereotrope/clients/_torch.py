@@ -18,6 +18,7 @@ _NEVER = {
     "Weights only load": "its weights are a pickle with more than numbers, never opened; take safetensors",
 }
 """What an error holds that advises to let a model run code → what is said instead."""
+_TORN = "files are missing or torn; fetch the model again"
 _FEWEST = 0.1
 """Share of a model's words that its tokenizer knows at least."""
 _ALONE = threading.RLock()
@@ -30,10 +31,10 @@ def cause(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def loading(what: str) -> Iterator[None]:
+def loading(what: str, *, here: bool = False) -> Iterator[None]:
     """Turn what goes wrong while a model is loaded into one message, and keep all else off the terminal.
 
-    One model is loaded at a time.
+    One model is loaded at a time; ``here`` says that it lies in a folder.
     """
     _ALONE.acquire()
     shown, told = logging.is_progress_bar_enabled(), logging.get_verbosity()
@@ -49,10 +50,8 @@ def loading(what: str) -> Iterator[None]:
         for held, said in _NEVER.items():
             if held in found:
                 raise ModelUnusable(f"{what}: cannot be loaded: {said}") from None
-        raise ModelUnusable(
-            f"{what}: cannot be loaded ({found}); check its name and the network, or "
-            "give a folder that holds it"
-        ) from error
+        hint = _TORN if here else "check its name and the network, or give a folder that holds it"
+        raise ModelUnusable(f"{what}: cannot be loaded ({found}); {hint}") from error
     finally:
         logging.set_verbosity(told)
         if shown:
@@ -86,8 +85,8 @@ def require_words(known: int, of: int, what: str) -> None:
     """Refuse a model whose tokenizer knows few of its words: one whose file is gone has its marks only."""
     if known < _FEWEST * of:
         raise ModelUnusable(
-            f"{what}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
-            "texts would be chance; fetch the model again, with its tokenizer.json"
+            f"{what}: its tokenizer knows {known:,} of {of:,} words, so that what "
+            "it makes of texts would be chance; fetch the model again, with its tokenizer.json"
         )
 
 

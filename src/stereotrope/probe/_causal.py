@@ -34,7 +34,7 @@ class CausalModel:
         options: dict[str, Any] = {"revision": revision or "main"}
         if isinstance(model, Path):
             options = {"local_files_only": True}
-        with loading(what):
+        with loading(what, here=isinstance(model, Path)):
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(str(model), **options, **NO_CODE)
             loaded, told = transformers.AutoModelForCausalLM.from_pretrained(
                 str(model), dtype=precision, output_loading_info=True, **options, **NO_CODE

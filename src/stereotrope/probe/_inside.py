@@ -125,6 +125,7 @@ class Inside:
             drawn = self._pipeline.draw(texts, negatives, seeds)
         with computing(f"{self._what}: cannot decode"), torch.no_grad():
             self._preview(record)
+            self._pipeline.pipe.maybe_free_model_hooks()
         return list(zip(drawn, record.readings, strict=True))
 
     @contextmanager
@@ -237,7 +238,8 @@ class Inside:
         single = vae.dtype == torch.float16 and config.get("force_upcast", False)
         if single:
             vae.to(torch.float32)
-        pixels = vae.decode(latents.to(vae.device, vae.dtype), return_dict=False)[0]
+        latents = latents.to(pipe._execution_device, vae.dtype)  # the VAE itself may wait elsewhere
+        pixels = vae.decode(latents, return_dict=False)[0]
         if single:
             vae.to(torch.float16)
         return pipe.image_processor.postprocess(pixels.float(), output_type="np")

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from PIL import Image
 from tests.audit.test_embedding import PROMPTS, encoder_entry, pictures
+from tests.conftest import DEVICE
 
 from stereotrope import annotate
 from stereotrope.annotate import Encoder, ZeroShot
@@ -126,7 +127,7 @@ def test_sentences_are_encoded_once_and_pictures_labelled_by_what_is_stored(tmp_
         "a doctor", "a red cup on a table", "a man or a woman", "a man", "a woman",
     }  # fmt: skip
     vector = dict(stored.select("subject_id", "vector").iter_rows())
-    one = annotate.create({"encoder": f"clip:{tiny_clip}", "device": "cpu"})
+    one = annotate.create({"encoder": f"clip:{tiny_clip}", "device": DEVICE})
     for n, row in enumerate(run.images.iter_rows(named=True)):
         z = one.encode_pictures([np.asarray(Image.open(tmp_path / "pictures" / row["source"]))])[0]
         plus, minus = (np.array(vector[each]) for each in ("a man", "a woman"))

@@ -10,13 +10,14 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image
+from tests.conftest import DEVICE
 
 from stereotrope import generate
 from stereotrope.errors import ModelMisconfigured, ModelUnusable, UsageError
 from stereotrope.generate import ImageRequest
 from stereotrope.generate.local.generator import HIDDEN
 
-SMALL = {"steps": 2, "width": 32, "height": 32, "device": "cpu"}
+SMALL = {"steps": 2, "width": 32, "height": 32, "device": DEVICE}
 
 
 def made(folder, **options):
@@ -45,7 +46,7 @@ def test_pictures_are_those_of_the_pipeline_for_text_seed_and_parameters(pipelin
     import torch
     from diffusers import DiffusionPipeline
 
-    pipe = DiffusionPipeline.from_pretrained(pipelines(kind))
+    pipe = DiffusionPipeline.from_pretrained(pipelines(kind)).to(DEVICE)
     pipe.set_progress_bar_config(disable=True)
     given = {"num_inference_steps": 2, "width": 32, "height": 32, "guidance_scale": 4.0}
     expected = pipe("a red cup", generator=torch.Generator().manual_seed(7), **given).images[0]
@@ -198,6 +199,31 @@ def test_weights_that_are_missing_are_told_and_not_made_up(pipelines, tmp_path, 
         made(copy).pipeline()
 
 
+@pytest.mark.parametrize(
+    ("file", "kept", "match"),
+    [
+        ("model_index.json", 9, "model_index.json: cannot be loaded .*; files are missing or torn; fetch"),
+        ("transformer/config.json", 9, "transformer: cannot be loaded .* missing or torn"),
+        ("transformer/diffusion_pytorch_model.safetensors", 99, "weights: cannot be loaded .* or torn"),
+        ("vae/diffusion_pytorch_model.safetensors", 0, "vae: cannot be loaded .* missing or torn"),
+        ("vae/config.json", None, "vae: cannot be loaded .* missing or torn"),
+        ("scheduler/scheduler_config.json", None, "cannot be loaded .* missing or torn"),
+        ("tokenizer/tokenizer.json", 99, "cannot be loaded .* missing or torn"),
+        ("tokenizer/tokenizer.json", None, "tokenizer: its tokenizer knows 2 of .* would be chance; fetch"),
+    ],
+)
+def test_a_folder_that_was_fetched_in_part_is_told_and_nothing_is_drawn(
+    pipelines, tmp_path, file, kept, match
+):
+    torn = shutil.copytree(pipelines("sd3"), tmp_path / "m") / file
+    data = torn.read_bytes()
+    torn.unlink()
+    if kept is not None:
+        torn.write_bytes(data[:kept])
+    with pytest.raises(ModelUnusable, match=match):
+        made(tmp_path / "m").process(asked(1))
+
+
 def test_weights_in_pickles_are_not_read(pipelines, tmp_path):
     copy = shutil.copytree(pipelines("sd3"), tmp_path / "m")
     (file,) = (copy / "transformer").glob("*.safetensors")
@@ -232,6 +258,12 @@ def test_an_unknown_pipeline_and_one_that_draws_no_texts_are_told(pipelines, tmp
 def test_a_device_that_is_not_here_is_told(pipelines):
     with pytest.raises(ModelUnusable, match="there is no device 'cuda:99' here; write device: auto"):
         made(pipelines("sd3"), device="cuda:99").pipeline()
+
+
+def test_parts_that_should_wait_for_a_gpu_that_is_not_used_are_told(pipelines):
+    for offload in ("model", "sequential"):
+        with pytest.raises(ModelMisconfigured, match=rf"offload: {offload} .* on the CPU here; remove `off"):
+            made(pipelines("sd3"), device="cpu", offload=offload).pipeline()
 
 
 def test_nothing_heavy_is_imported_before_a_pipeline_is_loaded(pipelines):

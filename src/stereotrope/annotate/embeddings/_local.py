@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels
+from stereotrope.annotate.picture import DECODING_THREADS
 from stereotrope.clients._torch import NO_CODE, computing, device_of, loading, require_weights, require_words
 from stereotrope.errors import ModelUnusable
 
@@ -39,7 +42,7 @@ def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> 
     here = isinstance(model, Path)
     where = str(model)
     options: dict[str, Any] = {"local_files_only": True} if here else {"revision": revision or "main"}
-    with loading(what):
+    with loading(what, here=here):
         config = transformers.AutoConfig.from_pretrained(where, **options, **NO_CODE)
         if config.model_type != kind:
             raise ModelUnusable(
@@ -70,15 +73,21 @@ class LocalModel:
     def __init__(self, written: str, model: Any, processor: Any, tokenizer: Any, device: str) -> None:
         self._what = f"encoder {written!r}"
         self._model, self._processor, self._tokenizer, self._device = model, processor, tokenizer, device
+        self._turn = threading.Lock()
         self._most = int(model.config.text_config.max_position_embeddings) if tokenizer is not None else 0
 
     def pictures(self, pixels: Sequence[Pixels]) -> NDArray[np.float32]:
         """Vectors of pictures, shape (n, d)."""
-        images = [Image.fromarray(one) for one in pixels]
-        with computing(f"{self._what}: cannot encode pictures"), torch.inference_mode():
-            prepared = self._processor(images=images, return_tensors="pt")
+        with computing(f"{self._what}: cannot encode pictures"):
+            with ThreadPoolExecutor(DECODING_THREADS) as pool:
+                prepared = torch.cat(list(pool.map(self._prepared, pixels)))
             look = self._model if self._tokenizer is None else self._model.get_image_features
-            return _vectors(look(pixel_values=prepared["pixel_values"].to(self._device)))
+            with self._turn, torch.inference_mode():
+                return _vectors(look(pixel_values=prepared.to(self._device)))
+
+    def _prepared(self, pixels: Pixels) -> torch.Tensor:
+        """A picture as the model takes it, shape (1, 3, height, width)."""
+        return self._processor(images=[Image.fromarray(pixels)], return_tensors="pt")["pixel_values"]
 
     def texts(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[int], int]:
         """Vectors of texts, their lengths in tokens, and the most that the model reads.
@@ -90,10 +99,10 @@ class LocalModel:
             prepared = self._tokenizer(
                 list(texts), padding="max_length", truncation=True, max_length=self._most, return_tensors="pt"
             )
-            out = self._model.get_text_features(
-                **{name: value.to(self._device) for name, value in prepared.items()}
-            )
-            return _vectors(out), [len(ids) for ids in whole], self._most
+            given = {name: value.to(self._device) for name, value in prepared.items()}
+            with self._turn:
+                vectors = _vectors(self._model.get_text_features(**given))
+            return vectors, [len(ids) for ids in whole], self._most
 
 
 def _vectors(out: Any) -> NDArray[np.float32]:

@@ -70,6 +70,7 @@ class Encoder(Annotator):
     gives = ("embeddings",)
     stage = "embed"
     libraries = LOCAL_PACKAGES
+    concurrency = 2  # pictures are prepared while the model encodes those before them
     batch = BATCH
 
     def __init__(

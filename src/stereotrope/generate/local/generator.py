@@ -45,8 +45,8 @@ class DiffusersGenerator(Generator):
 
     The noise of a picture hangs on its own seed alone, on every device. Pictures are drawn ``batch`` at once,
     and a smaller rest is filled up with pictures that are thrown away: what else a batch holds changes no
-    picture, its size may change last digits, and is in the fingerprint. What the pipeline's safety checker
-    hides is a refusal.
+    picture, its size may change last digits, and is in the fingerprint. While one batch is drawn, that before
+    it becomes files. What the pipeline's safety checker hides is a refusal.
 
     model: A folder that ``save_pretrained`` wrote, or a name on the Hugging Face hub.
     name: In the ``generator`` column.
@@ -61,6 +61,7 @@ class DiffusersGenerator(Generator):
     kind = "diffusers"
     version = 1
     libraries = PIPELINE_PACKAGES
+    concurrency = 2
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class DiffusersGenerator(Generator):
         self.name, self.batch, self.settings = name, batch, settings or PipelineSettings()
         self._place, self.probe, self.device = model, probe, self.settings.device
         self.on_disk = model if isinstance(model, Path) else None
-        self._guard = threading.Lock()
+        self._guard, self._turn = threading.Lock(), threading.Lock()
         self._loaded: Pipeline | None = None
         self._inside: Inside | None = None
         if not isinstance(model, Path) and self.settings.revision is None:
@@ -178,11 +179,12 @@ class DiffusersGenerator(Generator):
         if any(one.negative for one in requests) and (reason := pipeline.refuses_negative()):
             raise ModelMisconfigured(f"{self._what}: {reason}")
         filled = [*requests, *[requests[-1]] * (self.batch - len(requests))]
-        drawn = draw(
-            [one.text or "" for one in filled],
-            [one.negative for one in filled],
-            [one.seed or 0 for one in filled],
-        )
+        with self._turn:
+            drawn = draw(
+                [one.text or "" for one in filled],
+                [one.negative for one in filled],
+                [one.seed or 0 for one in filled],
+            )
         return drawn[: len(requests)]
 
     def _result(self, drawn: "Drawn") -> ImageResult:
