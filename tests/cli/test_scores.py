@@ -12,9 +12,9 @@ from stereotrope.measure import measure_words
 from stereotrope.terminal import print_rows, print_wrapped
 
 
-def printed(*tables, width=100, leading=()):
+def printed(*tables, width=100, leading=(), n_requests=None):
     out = Console(file=io.StringIO(), width=width, soft_wrap=True, highlight=False)
-    print_scores(tables, out, leading=leading)
+    print_scores(tables, out, leading=leading, n_requests=n_requests)
     return out.file.getvalue()
 
 
@@ -239,6 +239,11 @@ def test_captions_are_told_by_prompt_in_the_order_given_and_before_refusals():
 def test_refusals_that_are_all_0_are_one_sentence_and_no_table():
     text = printed(refusals(*[0.0] * 10))
     assert text.strip() == "Refusals: 0 of 200 requests; by condition the interval ends at 0.04 at most."
+
+
+def test_refusals_of_several_rates_are_counted_once():
+    text = printed(refusals(*[0.0] * 10), refusals(*[0.0] * 5), n_requests=120)
+    assert text.strip().startswith("Refusals: 0 of 120 requests; ")
 
 
 def test_one_refusal_makes_a_table_of_it():

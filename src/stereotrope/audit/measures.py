@@ -120,8 +120,13 @@ def resolve_measures(
 
 
 def _is_among(call: MeasureCall, calls: Sequence[MeasureCall]) -> bool:
-    told = (call.name, call.on, call.definition, call.arguments)
-    return any((one.name, one.on, one.definition, one.arguments) == told for one in calls)
+    return any(_identity(one) == _identity(call) for one in calls)
+
+
+def _identity(call: MeasureCall) -> tuple[Any, ...]:
+    """What a call computes, in whatever order its factors are listed."""
+    lists = {key: {*call.arguments[key]} for key in ("by", "within") if call.arguments.get(key) is not None}
+    return call.name, call.on, call.definition, {**call.arguments, **lists}
 
 
 def _by_annotator(given: dict[str, Any]) -> dict[str, Any]:

@@ -27,13 +27,18 @@ _T = TypeVar("_T")
 
 
 def print_scores(
-    tables: Sequence[Mapping[str, Any]], out: Console, *, leading: Sequence[Mapping[str, Any]] = ()
+    tables: Sequence[Mapping[str, Any]],
+    out: Console,
+    *,
+    leading: Sequence[Mapping[str, Any]] = (),
+    n_requests: int | None = None,
 ) -> None:
     """Print the main scores of a headline, those whose words have a ``screen``, and name the others.
 
     tables: ``tables`` of :func:`stereotrope.report.headline`.
     out: Where to print.
     leading: Tables of its ``sections``, printed first.
+    n_requests: Pictures that were asked for; added up over the rows of a rate when None.
     """
     plain = [t for t in tables if t["subset"] is None and not t["difference"]]
     found = {measure: _Scores.of(measure, plain) for measure in dict.fromkeys(t["measure"] for t in plain)}
@@ -52,7 +57,7 @@ def print_scores(
     rest = [t for t in tables if t["subset"] or t["difference"] or t["measure"] not in shown]
     for scores in events:
         if (leading or not shown) and all(r["value"] == 0 for r in scores.rows):
-            print_wrapped(Text(f"\n{_no_events(scores)}"), out)
+            print_wrapped(Text(f"\n{_no_events(scores, n_requests)}"), out)
             rest = [t for t in rest if t["measure"] != scores.measure]
     if not shown and rest:
         _print_table(rest[0]["title"], _complete(rest[0]["estimates"]), out)
@@ -284,9 +289,9 @@ def _events(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
     return bool(happened)
 
 
-def _no_events(scores: _Scores) -> str:
+def _no_events(scores: _Scores, n: int | None) -> str:
     """Rates that are all 0, as one sentence."""
-    asked = sum(r["n"] or 0 for r in scores.rows)
+    asked = sum(r["n"] or 0 for r in scores.rows) if n is None else n
     highest = max((r["high"] for r in scores.rows if r.get("high") is not None), default=None)
     reach = "" if highest is None else f"; by condition the interval ends at {number(highest)} at most"
     return f"{scores.none.replace('{n}', thousands(asked))}{reach}."

@@ -13,6 +13,7 @@ from tests.report.made_up import IMAGE_TYPES, LABEL_TYPES, FakeRun, draw, frame,
 
 from stereotrope import report
 from stereotrope.measure import paired_difference
+from stereotrope.report import headline
 from stereotrope.tables import SUBJECTS, polars_types
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -156,7 +157,8 @@ def test_sets_stand_side_by_side_with_what_the_judge_said_and_all_of_it_is_inert
     assert "&lt;img src=x onerror=alert(1)&gt; clothing" in part
     said = plain(part)
     assert "without: judge found 2 of 3 items" in said
-    assert "judge found 0 of 3 items" in said
+    assert "judge found 0 of 3 items; drawn for “q0”" in said
+    assert "without: judge found 2 of 3 items; drawn for" not in said
     assert "judge found 1 of 3 items" in said  # the query in which most are still found
     assert "food" not in said  # found in neither set
     assert part.count("<img ") == 8
@@ -182,3 +184,28 @@ def test_what_was_too_little_to_compare_leaves_the_report_whole(
         )
     )
     assert "not enough pictures" in section(replace(run, estimates=rows), tmp_path)
+
+
+def test_the_first_screen_says_what_each_mitigation_changes(make: Callable[..., FakeRun]) -> None:
+    for models, of in ((("m",), ""), (("m", "n"), " (mean of 2 models)")):
+        tables = {t["title"]: t for s in headline(make(models=models))["sections"] for t in s["tables"]}
+        shown = tables[f"Before and after: what each mitigation changes, query by query{of}"]
+        assert shown["columns"] == [
+            "score",
+            "mitigation",
+            "without → with",
+            "difference [interval]",
+            "q",
+            "queries",
+        ]
+        rows = {row[0]: row for row in shown["rows"]}
+        assert list(rows) == ["SSI", "Mean similarity", "Alignment with the query"], "no refusal, no line"
+        assert rows["SSI"][2:4] == ["0.50 → 0.27 (−46%)", "−0.23 [−0.25, −0.22]"]
+        assert rows["SSI"][1].startswith("<img")  # as stored: a terminal escapes it
+        assert rows["SSI"][-1] == "8"
+        assert set(shown["replaces"]) >= {"paired_difference", "paired_mean"}
+
+
+def test_the_first_screen_has_no_such_table_without_mitigations(make_run: Callable[..., FakeRun]) -> None:
+    titles = [t["title"] for s in headline(make_run())["sections"] for t in s["tables"]]
+    assert not any(title.startswith("Before and after") for title in titles)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import stereotrope as st
+from stereotrope.audit.mitigating import Mitigation
 from stereotrope.errors import AuditFileError
 from stereotrope.inputs.rubric import rubric_named
 from stereotrope.suites.reading import audit_template
@@ -97,6 +98,22 @@ def test_each_query_has_an_index_before_and_after_a_mitigation() -> None:
         ["generator", "family", "mitigation"],
         [*by, "mitigation"],
     ]
+
+
+def test_several_judges_and_controls_are_told_apart_before_and_after_a_mitigation(tmp_path: Path) -> None:
+    with Loopback(judge=SetJudge(share)) as server:
+        entry = {"base_url": server.url, "rubric": FAMILIES, "query": "query", "repetitions": 1}
+        asked = [{"judge": "openai:a", **entry}, {"judge": "openai:b", **entry}]
+        of_neutral = {key: value for key, value in entry.items() if key != "query"}
+        asked.append({"judge": "openai:a", "control": "neutral", **of_neutral})
+        made = json.loads(audit(server.url, 1, annotators=asked))
+        del made["measures"]
+        (tmp_path / "audit.yaml").write_text(json.dumps(made))
+        st.Audit.from_yaml(tmp_path / "audit.yaml").run(tmp_path / "run")
+        run = Mitigation(tmp_path / "run", ["ethical"]).run()
+    index = run.scores.filter(pl.col("query").is_not_null(), measure="ssi")
+    assert index.group_by("annotator", "mitigation").len()["len"].to_list() == [6] * 4
+    assert set(run.scores.filter(measure="paired_difference", definition="ssi")["annotator"]) == {"a", "b"}
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,19 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import ellipsis, visible
 from stereotrope.report.contract import Block
 from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
+from stereotrope.report.sheets import Sheet
 
 _OVER, _ORIGINAL, _SET, _YES = "mitigation", "none", "set", "yes"
 _OF_EACH = 2
 """Queries of each mitigation."""
 _MOST = 6
+_WITHOUT = "without"
+_LONGEST_PROMPT = 300
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def set_blocks(material: Material, shown: Exhibits) -> list[Block]:
     for pair in pairs_of_sets(material):
         groups = [
             group
-            for side, name in zip(pair.sides, ("without", f"with {pair.level}"), strict=True)
+            for side, name in zip(pair.sides, (_WITHOUT, f"with {pair.level}"), strict=True)
             if (group := _group(material, shown, side, name, pair.judge))
         ]
         if len(groups) == len(pair.sides):
@@ -125,8 +129,15 @@ def _group(
         "anchor": sheet.anchor,
         "title": f"{sheet.generator}: {sheet.title}",
         "images": [{"uri": uri, "alt": shown.alt(image)} for image, uri in uris],
-        "more": f"{name}: {judge} found {side.found} of {len(side.said)} items",
+        "more": f"{name}: {judge} found {side.found} of {len(side.said)} items{_sent(sheet, name)}",
     }
+
+
+def _sent(sheet: Sheet, name: str) -> str:
+    """What was sent in the place of the query, where pictures of one prompt are shown."""
+    if name == _WITHOUT or len(sheet.texts) != 1:
+        return ""
+    return f"; drawn for “{ellipsis(visible(sheet.texts[0]), _LONGEST_PROMPT)}”"
 
 
 def _said(pair: SetPair) -> Table:

@@ -9,7 +9,15 @@ import polars as pl
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.charts.gaps import gaps
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell, dot_of, estimate_cell, table_by
+from stereotrope.report.datatable import (
+    Table,
+    TableCell,
+    dot_of,
+    estimate_cell,
+    estimate_text,
+    table_by,
+    table_of,
+)
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import interval, number, probability
@@ -53,6 +61,34 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     return [figure, Block("table", compared.table()), *set_blocks(material, shown)]
 
 
+def _headline(material: Material) -> tuple[list[str], list[dict[str, Any]]]:
+    """What each mitigation changes, over all queries and models, for the first screen."""
+    compared = _Compared.of(material)
+    if compared is None:
+        return [], []
+    shown = [(score, row) for score in compared.scores() for row in compared.whole(score)]
+    lines = [
+        [
+            compared.name(score, short=True),
+            compared.label(row),
+            compared.told(row),
+            estimate_text(material, row),
+            probability(row["q_value"]),
+            str(row["n"]),
+        ]
+        for score, row in shown
+    ]
+    of = f" (mean of {len(compared.models)} models)" if len(compared.models) > 1 else ""
+    table = {
+        "title": f"Before and after: what each mitigation changes, query by query{of}",
+        "columns": ["score", words(compared.over), "without → with", "difference [interval]", "q", "queries"],
+        "rows": lines,
+        "estimates": [row for _, row in shown],
+        "replaces": [CHANGED, *_BESIDE],
+    }
+    return [], [table] if lines else []
+
+
 class _Compared:
     """Every comparison of a score with and without a mitigation, with what stands beside it."""
 
@@ -73,6 +109,9 @@ class _Compared:
             (self._key(row), row["reference"]): row
             for row in material.scores.filter(measure=MEANS).iter_rows(named=True)
         }
+        annotator = pl.col("annotator") if "annotator" in frame.columns else pl.lit(None, pl.String)
+        by = frame.group_by("definition").agg(annotator.unique())
+        self.annotators: dict[str, list[str | None]] = dict(by.iter_rows())
         self.models = [m for m in material.generators if m in set(self._column("generator"))]
 
     @classmethod
@@ -96,6 +135,15 @@ class _Compared:
             None if without is None else without["value"],
             None if with_it is None else with_it["value"],
         )
+
+    def told(self, row: Estimate) -> str:
+        """The means without and with the mitigation, and the change as a share of the former, as text."""
+        before, after = self.ends(row)
+        if before is None or after is None:
+            return f"not defined: {row['undefined']}"
+        part = self._other(PART, row)
+        of = "" if part is None or part["value"] is None else f" ({_percent(part['value'])})"
+        return f"{number(before, row['n'])} → {number(after, row['n'])}{of}"
 
     def axis(self, score: str) -> str:
         told = self.material.explain(score).axis
@@ -129,13 +177,27 @@ class _Compared:
             ),
         )
 
-    def name(self, score: tuple[Any, ...]) -> str:
+    def name(self, score: tuple[Any, ...], *, short: bool = False) -> str:
         measure, attribute, category = score
         further = [words(str(x)) for x in (attribute, category) if x not in (None, "all")]
-        return ": ".join([self.material.explain(measure).heading, *further])
+        prose = self.material.explain(measure)
+        return ": ".join([prose.abbreviation if short else prose.heading, *further])
+
+    def whole(self, score: tuple[Any, ...]) -> list[Estimate]:
+        """Comparisons of a score over all queries and models: with a control where it is of stereotypes, of
+        refusals where there were any."""
+        axis, first = self.axis(score[0]), self.references[0]
+        rows = self._over_all(score) or self.rows(score, whole=True)
+        return [
+            row
+            for row in rows
+            if (axis == next(iter(AXES)) or row["reference"] == first)
+            and (axis != "refusal" or any(self.ends(row)))
+        ]
 
     def label(self, row: Estimate) -> str:
-        by = f", by {row['annotator']}" if row.get("annotator") is not None else ""
+        several = len(self.annotators[row["definition"]]) > 1
+        by = f", by {row['annotator']}" if several and row.get("annotator") is not None else ""
         first = row["reference"] == self.references[0]
         beside = "" if first else f" beside {level_words(self.over, row['reference'])}"
         return f"{level_words(self.over, row[self.over])}{beside}{by}"
@@ -167,12 +229,19 @@ class _Compared:
             "rise, light bars fall. What a fall of stereotypes is paid for with shows in the other panels."
         )
         cut = max(0, len(self.scores()) - MOST_PANELS)
-        notes = notes_of(self.frame, cut, 0)
+        frame = self._drawn()
+        notes = notes_of(frame, cut, 0)
         if self.frame["p_value"].null_count() == self.frame.height:
             notes.append(_UNTESTED)
-        return Figure.of(
-            self.material, self.frame, prose, title, "mitigations-axes", panels, reads=reads, notes=notes
-        )
+        whole = table_of(self.material, self.frame, title, file=f"tables/{CHANGED}.csv")
+        more: dict[str, Any] = {"reads": reads, "notes": notes, "table": whole}
+        return Figure.of(self.material, frame, prose, title, "mitigations-axes", panels, **more)
+
+    def _drawn(self) -> pl.DataFrame:
+        """The comparisons that the figure draws: over all queries, of each model where there is one."""
+        whole = self.frame.filter(*(pl.col(c).is_null() for c in self.parts))
+        of_model = whole.filter(pl.col("generator").is_not_null()) if self.models else whole
+        return of_model if of_model.height else whole
 
     def _over_all(self, score: tuple[Any, ...]) -> list[Estimate]:
         return [row for row in self.rows(score, whole=False) if self._is_whole(row)]
@@ -182,12 +251,7 @@ class _Compared:
 
     def _dot(self, row: Estimate) -> dict[str, Any]:
         before, after = self.ends(row)
-        part = self._other(PART, row)
-        of = "" if part is None or part["value"] is None else f" ({_percent(part['value'])})"
-        n = row["n"]
-        told = f"not defined: {row['undefined']}" if before is None or after is None else (
-            f"{number(before, n)} → {number(after, n)}{of}"
-        )  # fmt: skip
+        told = self.told(row)
         drawn = dot_of(row, self.label(row), told, told, series=str(row.get("generator") or _ALL))
         known = after is not None and before is not None
         ends = {
@@ -200,9 +264,12 @@ class _Compared:
     def table(self) -> Table:
         """The shape of the paper's table: a line a score, part and mitigation, models side by side."""
         lines = [row for score in self.scores() for row in self._lines(score)]
+        # Refusals that never were are drawn, and need no lines.
+        happened = {row["definition"] for row in lines if any(self.ends(row))}
+        lines = [r for r in lines if self.axis(r["definition"]) != "refusal" or r["definition"] in happened]
         several = len(self.models) > 1
         columns: dict[str, Callable[[Estimate], TableCell | str | int | None]] = {
-            "score": lambda row: self.name((row["definition"], *(row[c] for c in _FIXED))),
+            "score": lambda row: self.name((row["definition"], *(row[c] for c in _FIXED)), short=True),
             **{words(c): partial(_part, c) for c in self.parts},
             words(self.over): self.label,
         }
@@ -271,6 +338,7 @@ add_section(
     "what was asked for.",
     place=46,
     make=_blocks,
+    headline=_headline,
     large=lambda material: [
         image for pair in pairs_of_sets(material) for one in pair.sides for image in one.images
     ],
