@@ -154,9 +154,14 @@ def test_what_a_critic_chose_is_drawn_again_with_its_own_words_as_a_control(serv
     assert kept["sha256"].to_list() == own["sha256"].to_list()
     assert not run.findings["sentence"].str.contains("byte-for-byte").any()
     notes = " ".join(run.info["notes"])
-    assert "compare with redraw:faircritic" in notes
+    assert "falls by being drawn again alone: see faircritic beside redraw" in notes
     assert "redraw: 2 of 4" not in notes
     assert not any(row.expected and row.expected.calls for row in foreseen(asking))
+
+
+def test_without_its_control_a_strategy_that_chooses_is_told_to_have_one(server, folder):
+    run = Mitigation(folder, [entry(server, "faircritic", "critic")]).run()
+    assert any(note.endswith("compare with redraw:faircritic") for note in run.info["notes"])
 
 
 def test_two_prompts_that_become_one_text_are_one_picture_each(server, folder):

@@ -125,7 +125,8 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
 
 def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
     head = {
-        "title": "T", "asked": [], "summary": "s", "tested": None, "findings": [], "tables": [],
+        "title": "T", "asked": [], "summary": "s", "counts": {"images": 9},
+        "tested": None, "findings": [], "tables": [],
         "missing": {"sentence": "2 requests were refused.", "items": [f"m: 3 of 9 not made: {HOSTILE}"],
                     "notes": [f"left out: {HOSTILE}"]},
         "sections": [
@@ -142,7 +143,8 @@ def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
 
 def test_the_headline_tells_every_look_at_a_run_below_what_was_tested(capsys):
     head = {
-        "title": "T", "asked": [], "summary": "s", "tested": "Second look at this run: …", "findings": [],
+        "title": "T", "asked": [], "summary": "s", "counts": {"images": 9},
+        "tested": "Second look at this run: …", "findings": [],
         "looks": ["Look 1: 9 pictures.", "Look 2: 12 pictures."], "tables": [], "sections": [],
         "missing": {"sentence": "Nothing is missing.", "items": [], "notes": []},
     }  # fmt: skip

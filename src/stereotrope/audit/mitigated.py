@@ -222,9 +222,17 @@ def _kept(requests: pl.DataFrame, ids: set[str], generator: Generator) -> pl.Dat
     return pl.DataFrame(rows, schema=REQUESTS)
 
 
+def _kept_places(rows: Sequence[MitigatedPrompt]) -> set[tuple[str | None, str]]:
+    """Models and prompts whose pictures a level keeps."""
+    return {(row.generator, row.prompt_id) for row in rows if row.status == "kept"}
+
+
 def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any]) -> list[str]:
     notes = []
-    for level, of_level in _by_level(rows):
+    levels = dict(_by_level(rows))
+    redrawn = [level for level, part in levels.items() if any(row.status == REDRAWN for row in part)]
+    controls = {level: _kept_places(levels[level]) for level in redrawn}
+    for level, of_level in levels.items():
         lacking = [row for row in of_level if row.prompt is None]
         gone = sum(row.prompt_id not in known for row in of_level)
         if lacking:
@@ -233,12 +241,14 @@ def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any]) -> list[st
                 f"{level}: {len(lacking):,} of {len(of_level):,} prompts have no mitigated one"
                 + (f", the first because: {shorten(why, 200)}" if why else "")
             )
-        kept = sum(row.status == "kept" for row in of_level)
-        if kept and not any(row.status == REDRAWN for row in of_level):
+        kept = _kept_places(of_level)
+        if kept and level not in controls:
+            control = next((name for name, places in controls.items() if places == kept), None)
+            then = f"compare with redraw:{level}" if control is None else f"see {level} beside {control}"
             notes.append(
-                f"{level}: {kept:,} of {len(of_level):,} prompts were kept with their pictures. The others "
-                "were chosen by theirs, and what was chosen for being high falls by being drawn again alone: "
-                f"compare with redraw:{level}"
+                f"{level}: {len(kept):,} of {len(of_level):,} prompts were kept with their pictures. The "
+                "others were chosen by theirs, and what was chosen for being high falls by being drawn again "
+                f"alone: {then}"
             )
         if gone:
             notes.append(

@@ -78,11 +78,13 @@ def _headline(material: Material) -> tuple[list[str], list[dict[str, Any]]]:
         ]
         for score, row in shown
     ]
+    columns = ["score", words(compared.over), "without → with", "difference [interval]", "q", "queries"]
+    kept = [at for at in range(len(columns)) if any(line[at] for line in lines)]
     of = f" (mean of {len(compared.models)} models)" if len(compared.models) > 1 else ""
     table = {
         "title": f"Before and after: what each mitigation changes, query by query{of}",
-        "columns": ["score", words(compared.over), "without → with", "difference [interval]", "q", "queries"],
-        "rows": lines,
+        "columns": [columns[at] for at in kept],
+        "rows": [[line[at] for at in kept] for line in lines],
         "estimates": [row for _, row in shown],
         "replaces": [CHANGED, *_BESIDE],
     }
