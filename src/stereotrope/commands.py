@@ -61,6 +61,14 @@ RayAddressOption = Annotated[
         help="Of the Ray cluster; else RAY_ADDRESS, else a Ray on this computer.",
     ),
 ]
+PicturesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--pictures",
+        metavar="URL",
+        help="Keep pictures there and not in the run folder: s3://bucket/first, as fsspec has it.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 

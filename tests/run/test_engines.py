@@ -103,7 +103,7 @@ def test_a_cluster_without_a_processor_is_refused() -> None:
         cluster_resources = staticmethod(dict)
 
     with pytest.raises(UsageError, match="the cluster has no node with a processor; the cluster has no GPU"):
-        require_nodes(Empty, "run", ("", ""), Needs(devices=("cuda",)))
+        require_nodes(Empty, "run", ("", ""), None, Needs(devices=("cuda",)))
 
 
 def test_every_command_that_draws_or_looks_takes_an_engine(tmp_path: Path) -> None:

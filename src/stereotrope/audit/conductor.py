@@ -137,6 +137,7 @@ class Audit:
         reference: pl.DataFrame | None = None,
         max_cost: float | None = None,
         engine: str | Engine = "local",
+        pictures: str | None = None,
     ) -> Run:
         """Carry the audit out into a run folder; called again, only what is missing is done.
 
@@ -149,6 +150,7 @@ class Audit:
             When they are spent no further call begins; the report is made from what there is.
         engine: Who draws and looks: ``local``, this process; ``ray``, a Ray cluster; or an
             :class:`~stereotrope.run.Engine`, which names its address.
+        pictures: URL, as fsspec has it, where pictures are kept and not in the folder; said once, it holds.
 
         Raises AuditFileError: Something the file asks for does not exist or does not fit together, or
             ``max_cost`` is given and what a model costs is not known; nothing was touched. Or no generator
@@ -165,7 +167,7 @@ class Audit:
             plan = self.plan(folder=folder, max_cost=max_cost)
         watcher, stop = watcher or Silent(), stop or threading.Event()
         using = engine_of(engine)
-        with RunFolder(Path(folder)) as into:
+        with RunFolder(Path(folder), pictures=pictures) as into:
             refuse_paying_again(plan, into.path)
             into.verify_pictures(GENERATE)
             retry_passing(plan, into)

@@ -14,7 +14,7 @@ from stereotrope.cli.mitigating import mitigate_run
 from stereotrope.cli.options import MaxCostOption, OpenOption, PlanOption, RunFolderArgument
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
-from stereotrope.commands import AsJson, EngineOption, RayAddressOption, settings
+from stereotrope.commands import AsJson, EngineOption, PicturesOption, RayAddressOption, settings
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.version import __version__
 
@@ -106,6 +106,7 @@ def run_audit(
     max_cost: MaxCostOption = None,
     engine: EngineOption = "local",
     ray_address: RayAddressOption = None,
+    pictures: PicturesOption = None,
     open_report: OpenOption = False,
 ) -> None:
     """Generate, annotate, measure and report; the same command again continues.
@@ -132,7 +133,7 @@ def run_audit(
     else:
         carry_out_in_terminal(
             lambda watcher, stop: asked.run(
-                folder, watcher=watcher, stop=stop, max_cost=max_cost, engine=using
+                folder, watcher=watcher, stop=stop, max_cost=max_cost, engine=using, pictures=pictures
             ),
             folder,
             settings,

@@ -30,6 +30,7 @@ from stereotrope.run.disk import (
 from stereotrope.run.engine import Crew
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.migration import info_of_format_1, refuse_taken_factors
+from stereotrope.run.place import record
 from stereotrope.run.salvage import SALVAGED
 from stereotrope.run.store import PictureStore
 from stereotrope.version import __version__
@@ -95,20 +96,23 @@ class RunFolder:
     Use it as a context manager; it holds the run's lock from entering to leaving.
 
     path: The folder. It must be absent, empty, or a run.
+    pictures: URL where its pictures are to lie, if not in the folder; what was said once holds.
     crew: Who carries its stages out; the threads of this process where None.
     notes: What was found and mended on opening, one sentence each; for the user and for ``run.json``.
     Raises RunLocked: Another process writes it.
     Raises RunFormatError: It is a run of another format version.
     Raises RunDamaged: It holds pictures, and the ledger that records them is not there.
-    Raises RunError: The folder holds something else than a run.
+    Raises RunError: The folder holds something else than a run, or pictures cannot be written at their place.
+    Raises UsageError: Its pictures lie elsewhere, or ``pictures`` is no URL that can be used.
     """
 
     ledger: Ledger
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, pictures: str | None = None) -> None:
         self.path = Path(path)
         self.crew: Crew | None = None
-        self.store = PictureStore(self.path)
+        self._pictures = pictures
+        self.store = PictureStore(self.path, pictures)
         self.notes: list[str] = []
 
     def __enter__(self) -> Self:
@@ -122,6 +126,8 @@ class RunFolder:
             if died is not None:
                 self.notes.append(died)
             sweep(self.path)
+            if self._pictures is not None:
+                record(self.path, self._pictures)
             self._begin()
             self.ledger = Ledger(self.path / LEDGER)
             undo.pop_all()
@@ -141,19 +147,21 @@ class RunFolder:
 
         Raises RunDamaged: All pictures are gone, with their folder: it may have been moved.
         """
-        whole = (self.path / "pictures").is_dir()
+        whole: bool | None = None
         n_lost = 0
         gone: dict[str, str] = {}
         for payloads in self.ledger.parts(stage):
             paths = {key: payload["path"] for key, payload in payloads.items() if payload.get("path")}
+            whole = self.store.is_there if whole is None and paths else whole
             n_lost += 0 if whole else len(paths)
             damaged = self.store.damaged(set(paths.values()) - gone.keys()) if whole else {}
             self.store.remove_damaged(damaged)
             gone |= damaged
             self.ledger.forget(stage, [key for key, path in paths.items() if path in gone])
         if n_lost:
+            where = self.path / "pictures" if self.store.place is None else self.store.place.url
             raise RunDamaged(
-                f"{self.path / 'pictures'}: the folder with {n_lost:,} pictures of this run is missing; "
+                f"{where}: the folder with {n_lost:,} pictures of this run is missing; "
                 "put it back, and run the same command again. To make all anew, make an empty folder there"
             )
         self.notes += [f"picture {path} was {reason}; it is made again" for path, reason in gone.items()]

@@ -7,12 +7,14 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from stereotrope.errors import PictureUnavailable, RunDamaged
 from stereotrope.pictures import sniff
 from stereotrope.run.disk import full_is_run_error, quarantine, sync_folder, write_atomic
+from stereotrope.run.place import Place, recorded
 
 _EXTENSIONS = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 _PATH = re.compile(r"pictures/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:png|jpg|webp)")
@@ -27,10 +29,16 @@ class StoredPicture(NamedTuple):
 
 
 class PictureStore:
-    """Content-addressed pictures below a run folder: ``pictures/ab/abcdef….png``."""
+    """Content-addressed pictures below a run folder: ``pictures/ab/abcdef….png``.
 
-    def __init__(self, root: Path | str) -> None:
+    root: The run folder.
+    url: Where they lie instead, as ``pictures.url`` in the run folder says (:class:`~.place.Place`).
+    """
+
+    def __init__(self, root: Path | str, url: str | None = None) -> None:
         self.root = Path(root)
+        url = url or recorded(self.root)
+        self.place = None if url is None else Place(url)
 
     def put(self, data: bytes) -> StoredPicture:
         """Keep the original bytes; durable when this returns, and free of charge the second time.
@@ -41,6 +49,9 @@ class PictureStore:
         extension = _EXTENSIONS[sniff(data)]
         sha256 = hashlib.sha256(data).hexdigest()
         stored = StoredPicture(sha256, f"pictures/{sha256[:2]}/{sha256}.{extension}")
+        if self.place is not None:
+            self.place.write(stored.path, data)
+            return stored
         target = self.root / stored.path
         with contextlib.suppress(OSError):
             there = os.stat(target)
@@ -70,16 +81,10 @@ class PictureStore:
             raise RunDamaged(
                 f"{self.root}: {path!r} is not the path of a picture in a run (pictures/ab/ab….png)"
             )
-        file = self.root / path
-        if not file.is_file():
+        file = f"{self.root if self.place is None else self.place.url}/{path}"
+        data = self._read(path) if self.place is None else self.place.read(path)
+        if data is None:
             raise RunDamaged(f"{file}: the picture is missing; run the same command again to make it anew")
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            found = os.strerror(error.errno or 0).lower()
-            raise PictureUnavailable(
-                f"{file}: cannot be read ({found}); the same command tries again"
-            ) from error
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RunDamaged(
                 f"{file}: the picture was changed since it was stored; run the same command again to make "
@@ -87,9 +92,32 @@ class PictureStore:
             )
         return data
 
+    def _read(self, path: str) -> bytes | None:
+        file = self.root / path
+        if not file.is_file():
+            return None
+        try:
+            return file.read_bytes()
+        except OSError as error:
+            found = os.strerror(error.errno or 0).lower()
+            raise PictureUnavailable(
+                f"{file}: cannot be read ({found}); the same command tries again"
+            ) from error
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the place of the pictures is."""
+        return (self.root / "pictures").is_dir() if self.place is None else bool(self._listed)
+
+    @cached_property
+    def _listed(self) -> set[str]:
+        return set() if self.place is None else self.place.names()
+
     def stamp(self, path: str) -> str | None:
         """Return what stays while the file of a picture is as it was; None where it is missing."""
         sha256 = _sha256_of(path)
+        if self.place is not None:  # whose files are not looked at one by one
+            return sha256
         try:
             told = (self.root / path).stat()
         except OSError:
@@ -97,8 +125,14 @@ class PictureStore:
         return f"{sha256}-{told.st_size}-{told.st_mtime_ns}" if sha256 else None
 
     def damaged(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the paths whose picture is missing or changed, each with the reason. Reads every file."""
+        """Return the paths whose picture is missing or changed, each with the reason.
+
+        Reads every file of a folder. Elsewhere it looks what is missing; what was changed is found when it is
+        read.
+        """
         unique = list(dict.fromkeys(paths))
+        if self.place is not None:
+            return {path: "missing" for path in unique if path not in self._listed}
         with ThreadPoolExecutor(_HASHING_THREADS) as pool:
             reasons = zip(unique, pool.map(self._check, unique), strict=True)
             return {path: reason for path, reason in reasons if reason is not None}
@@ -106,7 +140,7 @@ class PictureStore:
     def remove_damaged(self, damaged: Mapping[str, str]) -> None:
         """Move what is left of damaged pictures into ``quarantine/``."""
         for path in damaged:
-            if _sha256_of(path) and (self.root / path).is_file():
+            if self.place is None and _sha256_of(path) and (self.root / path).is_file():
                 quarantine(self.root, self.root / path)
 
     def _check(self, path: str) -> str | None:

@@ -243,11 +243,38 @@ def test_what_a_node_lacks_is_told_before_anything_is_asked(cluster: Any, tmp_pa
     assert "the environment variable A_VARIABLE_NOBODY_SETS is not set" in said
     assert "/no/such/model is not there" in said
     assert said.count("node ") >= NODES
-    notes = require_nodes(ray, str(tmp_path), ("absent", ""), Needs())
+    notes = require_nodes(ray, str(tmp_path), ("absent", ""), None, Needs())
     assert [note.count(" (") for note in notes] == [NODES]
     assert "the run folder is not there: their pictures travel through this computer" in notes[0]
     with pytest.raises(UsageError, match="each worker gets a GPU; write `device: cuda`"):
-        require_nodes(ray, str(tmp_path), ("absent", ""), Needs(devices=("cuda:1",)))
+        require_nodes(ray, str(tmp_path), ("absent", ""), None, Needs(devices=("cuda:1",)))
+    assert require_nodes(ray, str(tmp_path), ("absent", ""), f"file://{tmp_path}/there", Needs()) == []
+    with pytest.raises(UsageError, match=r"node .*: file:///proc/no/about.txt: cannot be written"):
+        require_nodes(ray, str(tmp_path), ("absent", ""), "file:///proc/no", Needs())
+
+
+def test_pictures_are_written_at_their_url_by_the_workers(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+    put = PictureStore.put
+    monkeypatch.setattr(PictureStore, "put", lambda store, data: kept.append("here") or put(store, data))
+    there = tmp_path / "there"
+    with (
+        RunFolder(tmp_path / "run", pictures=f"file://{there}") as folder,
+        Engine("ray").crew(folder, Needs()) as crew,
+    ):
+        job = Job(
+            Stage("draw", lambda: small_run._Draw(tmp_path / "log"), concurrency=3),
+            Items.of((f"k{n}", n) for n in range(12)),
+            commit=lambda _key, _item, data: folder.store.put(data)._asdict(),
+        )
+        engine.run([job], ledger=folder.ledger, crew=crew)
+        stored = folder.ledger.get_all("draw")
+        assert all(folder.store.get(one["path"]) for one in stored.values())
+    assert len(stored) == 12 == len([*there.rglob("*.png")])
+    assert not kept
+    assert not (tmp_path / "run" / "pictures").exists()
 
 
 class Seeing:

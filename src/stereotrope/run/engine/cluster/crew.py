@@ -58,6 +58,8 @@ class RayCluster:
         self._where = str(folder.path.resolve())
         self.notes: list[str] = []
         self._head = Head(folder)
+        place = folder.store.place
+        self._pictures = None if place is None else place.url
         self._numbers = itertools.count()
         self._guard = threading.RLock()
         self._hands: dict[str, Any] = {}
@@ -74,7 +76,8 @@ class RayCluster:
         self._token = f"{TMP_PREFIX}{secrets.token_hex(8)}", secrets.token_hex(16)
         (self._folder.path / self._token[0]).write_text(self._token[1])
         try:
-            self.notes = require_nodes(self._ray, self._where, self._token, self._needs)
+            where = self._where, self._token, self._pictures
+            self.notes = require_nodes(self._ray, *where, self._needs)
             self._open_desk()
         except BaseException:
             self._leave()
@@ -218,7 +221,7 @@ class RayCluster:
         made = self._ray.remote(Hand).options(
             max_concurrency=_JOBS_AT_ONCE, scheduling_strategy="SPREAD", **resources
         )
-        actor = made.remote(self._desk, name, self._where, self._token)
+        actor = made.remote(self._desk, name, self._where, self._token, self._pictures)
         self._hands[name] = _Hired(actor, resources)
         return name
 

@@ -27,13 +27,17 @@ class Hand:
     name: Of this hand, unique in the run.
     folder: The run folder, as the head knows it.
     token: Name of a file in it, and what that holds: where it is found, pictures are written there.
+    pictures: URL where they lie, if not in the folder.
     """
 
-    def __init__(self, desk: Any, name: str, folder: str, token: tuple[str, str]) -> None:
+    def __init__(
+        self, desk: Any, name: str, folder: str, token: tuple[str, str], pictures: str | None = None
+    ) -> None:
         self._head = _Head(desk, name)
         self._folder = folder
         self._stop = threading.Event()
-        self._store: Any = PictureStore(folder) if is_shared(folder, token) else _StoreThere(self._head)
+        near = pictures is not None or is_shared(folder, token)
+        self._store: Any = PictureStore(folder, pictures) if near else _StoreThere(self._head)
         limits.LIMITERS = LimitersThere(self._head)
 
     def work(self, number: int, packed: bytes, n: int) -> None:

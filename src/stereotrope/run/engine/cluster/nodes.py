@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stereotrope.errors import UsageError
+from stereotrope.errors import RunError, UsageError
 from stereotrope.plugins import version_of
 from stereotrope.run.engine.cluster.hands import is_shared
 from stereotrope.run.engine.needs import Needs
+from stereotrope.run.place import Place
 
 _LISTED = 8
 
@@ -22,32 +23,43 @@ class NodeReport:
 
     versions: Package → its version there, None where it is not installed.
     unset: Variables that are not set; absent: files that are not there.
-    is_shared: Whether it sees the run folder.
+    is_shared: Whether it sees the run folder, or what has the pictures in its stead.
+    refused: Why pictures cannot be written where they are to lie.
     """
 
     versions: dict[str, str | None] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     is_shared: bool = False
+    refused: str | None = None
 
 
-def look_around(folder: str, token: tuple[str, str], needs: Needs) -> NodeReport:
+def look_around(folder: str, token: tuple[str, str], pictures: str | None, needs: Needs) -> NodeReport:
     """Say what of these needs is there, on the node where this runs."""
+    refused = None
+    if pictures is not None:
+        try:
+            Place(pictures).check()
+        except (UsageError, RunError) as error:
+            refused = str(error)
     return NodeReport(
         {name: version_of(name) for name in needs.packages},
         tuple(name for name in needs.variables if not os.environ.get(name, "").strip()),
         tuple(str(path) for path in needs.on_disk if not Path(path).exists()),
-        is_shared(folder, token),
+        pictures is not None or is_shared(folder, token),
+        refused,
     )
 
 
-def require_nodes(ray: Any, folder: str, token: tuple[str, str], needs: Needs) -> list[str]:
+def require_nodes(
+    ray: Any, folder: str, token: tuple[str, str], pictures: str | None, needs: Needs
+) -> list[str]:
     """Refuse a cluster on whose nodes something is missing; say what there is to know of the others.
 
     Raises UsageError: Packages, variables, files or GPUs are missing; which, and on which nodes.
     """
     nodes = [one for one in ray.nodes() if one["Alive"] and one["Resources"].keys() & {"CPU", "GPU"}]
-    reports = {_name_of(one): _report(ray, one["NodeID"], folder, token, needs) for one in nodes}
+    reports = {_name_of(one): _report(ray, one["NodeID"], folder, token, pictures, needs) for one in nodes}
     found = {name: ray_get(ray, report) for name, report in reports.items()}
     lacking = [f"node {name}: {what}" for name, report in found.items() for what in _lacking(report, needs)]
     lacking += [] if nodes else ["the cluster has no node with a processor"]
@@ -75,10 +87,10 @@ def ray_get(ray: Any, reference: Any) -> NodeReport | str:
         return str(error.__cause__ or error).strip().splitlines()[-1]
 
 
-def _report(ray: Any, node: str, folder: str, token: tuple[str, str], needs: Needs) -> Any:
+def _report(ray: Any, node: str, *asked: Any) -> Any:
     there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
     task = ray.remote(look_around).options(num_cpus=0, scheduling_strategy=there, max_retries=0)
-    return task.remote(folder, token, needs)
+    return task.remote(*asked)
 
 
 def _devices_lacking(needs: Needs, n_gpus: float) -> Iterator[str]:
@@ -105,3 +117,5 @@ def _lacking(report: NodeReport | str, needs: Needs) -> Iterator[str]:
             yield f"has {name} {there}, and here is {here}"
     yield from (f"the environment variable {name} is not set" for name in report.unset)
     yield from (f"{path} is not there" for path in report.absent)
+    if report.refused is not None:
+        yield report.refused
