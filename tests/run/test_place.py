@@ -16,7 +16,7 @@ import stereotrope as st
 from stereotrope.errors import PictureUnavailable, RunDamaged, RunError, UsageError
 from stereotrope.pictures import decode
 from stereotrope.run import PictureStore, RunFolder
-from stereotrope.run.place import RECORD, Place
+from stereotrope.run.place import RECORD, PicturePlace
 
 AUDIT = """\
 prompts:
@@ -141,7 +141,7 @@ def test_a_url_that_cannot_be_used_is_told_before_anything_is_made(
 
 
 def test_a_place_that_fails_is_told_and_nothing_is_lost(tmp_path: Path, url: str) -> None:
-    place, failing = Place(url), OSError("503 slow down")
+    place, failing = PicturePlace(url), OSError("503 slow down")
 
     def fail(*_: Any, **__: Any) -> None:
         raise failing

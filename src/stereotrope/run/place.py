@@ -16,7 +16,7 @@ _ABOUT = "about.txt"
 _SAYS = b"Pictures of a run of stereotrope, each named by the SHA-256 of its bytes.\n"
 
 
-class Place:
+class PicturePlace:
     """Pictures at a URL: ``s3://bucket/first``, ``gs://…``, ``sftp://host/…``.
 
     Keys come from the environment, as the package of that protocol finds them. An object store keeps what is
@@ -122,7 +122,7 @@ def record(root: Path, url: str) -> None:
 
     Raises UsageError: It has pictures elsewhere.
     """
-    place, known = Place(url), recorded(root)
+    place, known = PicturePlace(url), recorded(root)
     here = (root / "pictures").is_dir() and any((root / "pictures").iterdir())
     if (known or here) and known != place.url:
         raise UsageError(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from stereotrope.errors import PictureUnavailable, RunDamaged
 from stereotrope.pictures import sniff
 from stereotrope.run.disk import full_is_run_error, quarantine, sync_folder, write_atomic
-from stereotrope.run.place import Place, recorded
+from stereotrope.run.place import PicturePlace, recorded
 
 _EXTENSIONS = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 _PATH = re.compile(r"pictures/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:png|jpg|webp)")
@@ -32,13 +32,13 @@ class PictureStore:
     """Content-addressed pictures below a run folder: ``pictures/ab/abcdef….png``.
 
     root: The run folder.
-    url: Where they lie instead, as ``pictures.url`` in the run folder says (:class:`~.place.Place`).
+    url: Where they lie instead, as ``pictures.url`` in the run folder says (:class:`~.place.PicturePlace`).
     """
 
     def __init__(self, root: Path | str, url: str | None = None) -> None:
         self.root = Path(root)
         url = url or recorded(self.root)
-        self.place = None if url is None else Place(url)
+        self.place = None if url is None else PicturePlace(url)
 
     def put(self, data: bytes) -> StoredPicture:
         """Keep the original bytes; durable when this returns, and free of charge the second time.

@@ -12,7 +12,7 @@ from stereotrope.errors import RunError, UsageError
 from stereotrope.plugins import version_of
 from stereotrope.run.engine.cluster.hands import is_shared
 from stereotrope.run.engine.needs import Needs
-from stereotrope.run.place import Place
+from stereotrope.run.place import PicturePlace
 
 _LISTED = 8
 
@@ -39,7 +39,7 @@ def look_around(folder: str, token: tuple[str, str], pictures: str | None, needs
     refused = None
     if pictures is not None:
         try:
-            Place(pictures).check()
+            PicturePlace(pictures).check()
         except (UsageError, RunError) as error:
             refused = str(error)
     return NodeReport(
