@@ -12,9 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, SMALL_N, Cell, Peers
+from stereotrope.measure.seeds import SharedSeeds
 from stereotrope.measure.tidy import as_text, count_alike, read_labels
-from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_mixture, icc_weights
+from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, SEED_COLUMN, THESE_PROMPTS
+from stereotrope.stats import ICC_GRID, Crossed, icc_evidence, icc_mixture, icc_weights, widened_number
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES
 
@@ -56,6 +57,8 @@ class CellTable:
     left_out: pl.DataFrame
     _seen: pl.DataFrame
     """``cell, value, prompt_id, k``: how many pictures of a prompt have a value that counts."""
+    seeds: SharedSeeds | None = None
+    """What is known of seeds, where prompts share some."""
 
     def levels_of(self, cells: pl.Series) -> pl.DataFrame:
         """The factors of some cells."""
@@ -152,18 +155,46 @@ class CellTable:
         attribute = self.cells["attribute"].gather(known[_CELL]).to_numpy()
         return {name: icc_mixture(told[attribute == name]) for name in self.cells["attribute"].unique()}
 
-    def trials(self, level: float) -> Floats:
-        """Images of each cell that would tell as much if they were independent (see stats.icc)."""
-        found = self.cells["n"].to_numpy().astype(np.float64)
+    @cached_property
+    def seed_weights(self) -> Floats | None:
+        """How probable each correlation of pictures of a seed is in each cell; None without shared seeds."""
+        if self.seeds is None:
+            return None
+        return self.seeds.weights(self.values.select(_CELL, "value"), self.cells["attribute"].to_list())
+
+    def trials(self, level: float, *, seeds: bool = True) -> Floats:
+        """Images of each cell that would tell as much if they were independent (see stats.icc).
+
+        seeds: Whether what pictures of one seed have in common counts.
+        """
+        across = self.seed_weights if seeds else None
+        return self.trials_of(np.arange(self.cells.height), across, level)
+
+    def trials_of(self, cells: _Ints, across: Floats | None, level: float) -> Floats:
+        """The same of some cells, with how probable each correlation of pictures of a seed is in each."""
+        found = self.cells["n"].to_numpy()[cells].astype(np.float64)
         clustered, weights = self.weights
-        if len(clustered):
-            sizes = self._prompts.join(clustered.to_frame(), on=_CELL, how="semi", maintain_order="left")
-            lengths = self.sizes[clustered.to_numpy()]
-            told = effective_trials(
-                sizes["n"].to_numpy(), weights, level=level, starts=np.cumsum(lengths) - lengths
+        place = np.full(self.cells.height, -1)
+        place[clustered.to_numpy()] = np.arange(len(clustered))
+        some = np.flatnonzero(place[cells] >= 0)
+        if some.size:
+            asked = cells[some]
+            total, squares = self._prompt_sums
+            alike = squares[asked] / total[asked] - 1
+            crossed = None
+            if across is not None and self.seeds is not None:
+                crossed = Crossed(self.seeds.alike[asked], across[some])
+            found[some] = widened_number(
+                total[asked], alike, weights[place[asked]], level=level, crossed=crossed
             )
-            found[clustered.to_numpy()] = told
         return found
+
+    @cached_property
+    def _prompt_sums(self) -> tuple[Floats, Floats]:
+        """Of each cell its pictures, and the sum of squares of those of its prompts."""
+        cell, n = self._prompts[_CELL].to_numpy(), self._prompts["n"].to_numpy().astype(np.float64)
+        size = self.cells.height
+        return tuple(np.bincount(cell, of, size) for of in (n, n * n))  # type: ignore[return-value]
 
     def alike(self, cell: pl.Series, other: pl.Series) -> NDArray[np.bool_]:
         """Whether two cells have the same prompts, of each of several pairs."""
@@ -192,6 +223,9 @@ class CellTable:
             peers = Peers(members)
             for cell in members:
                 cell.peers = peers
+        if self.seeds is not None and self.seed_weights is not None:
+            for cell, alike, weights in zip(cells, self.seeds.alike, self.seed_weights, strict=True):
+                cell.seeds = Crossed(alike, weights)
         return cells
 
 
@@ -232,7 +266,8 @@ def read_cell_table(
         rows = by_prompt.join(placed, on=list(by), nulls_equal=True, maintain_order="left")
     else:
         rows = by_prompt.with_columns(pl.lit(0, pl.UInt32).alias(_PLACE))
-    rows = rows.select(_PLACE, "attribute", "value", "excluded", "prompt_id", "n")
+    shared = [SEED_COLUMN] if SEED_COLUMN in rows.columns and SEED_COLUMN not in by else []
+    rows = rows.select(_PLACE, "attribute", "value", "excluded", "prompt_id", *shared, "n")
     there = rows.select("attribute", _PLACE).unique()
     lacking = [
         placed.join(missing, on=list(by), nulls_equal=True).select(attribute=pl.lit(name), place=_PLACE)
@@ -243,13 +278,15 @@ def read_cell_table(
     index = there.sort("attribute", _PLACE).with_row_index(_CELL)
     rows = rows.join(index, on=["attribute", _PLACE], maintain_order="left")
     counts = pl.col("excluded").is_null()
-    seen = rows.filter(counts).select(_CELL, "value", "prompt_id", k="n")
+    by_seed = rows.filter(counts).select(_CELL, "value", "prompt_id", *shared, k="n")
+    seen = by_seed.group_by(_CELL, "value", "prompt_id", maintain_order=True).agg(pl.col("k").sum())
     left = rows.filter(~counts).group_by(_CELL, "excluded").agg(pl.col("n").sum()).sort(_CELL, "excluded")
     told = index.join(_usable(seen), on=_CELL, how="left", maintain_order="left")
     told = told.join(exclusions_of(left, _CELL), on=_CELL, how="left", maintain_order="left")
     told = told.with_columns(pl.col("n", "missing", "n_excluded", "n_prompts").fill_null(0))
     told = told.with_columns(pl.col("repeated", "unknown").fill_null(False))
-    return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen)
+    seeds = SharedSeeds.of(by_seed, told.height) if shared else None
+    return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen, seeds)
 
 
 def _counted_labels(
@@ -261,7 +298,7 @@ def _counted_labels(
     argument: str,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Combinations of ``by`` in the order in which they first appear, and how many labels ``n`` are alike in
-    ``by``, ``attribute``, ``value``, ``excluded`` and ``prompt_id``."""
+    ``by``, ``attribute``, ``value``, ``excluded``, ``prompt_id``, and ``seed`` where prompts share some."""
     frame = count_alike(data, factors=by, attributes=attributes, argument=argument)
     if attributes is None and "attribute" in frame.columns:
         frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
@@ -271,7 +308,14 @@ def _counted_labels(
         outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
         reason = pl.concat_str(pl.lit(NOT_IN_OF), pl.col("value"))
         tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
-    told = [*by, "attribute", "value", "excluded", "prompt_id"]
+    told = [
+        *by,
+        "attribute",
+        "value",
+        "excluded",
+        "prompt_id",
+        *({SEED_COLUMN} & set(tidy.columns) - set(by)),
+    ]
     return design, tidy.group_by(told, maintain_order=True).agg(n=pl.col(N_SUBJECTS).sum())
 
 

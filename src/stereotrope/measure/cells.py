@@ -13,7 +13,7 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.tidy import excluded_json
 from stereotrope.measure.units import Claim, claim_of
-from stereotrope.stats import ICC_GRID, effective_trials, icc_evidence, icc_mixture, icc_weights
+from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_mixture, icc_weights
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import warnings_of
 
@@ -31,6 +31,7 @@ MUCH_MISSING = 0.05
 """Share of missing labels beyond which a share is given the bounds that they allow."""
 
 Key = tuple[str | None, ...]
+_APART = Crossed(np.array(0.0), np.eye(ICC_GRID.size)[0])
 _T = TypeVar("_T")
 
 
@@ -45,6 +46,10 @@ class Cell:
     excluded: Counter[str] = field(default_factory=Counter)
     peers: "Peers | None" = field(default=None, repr=False, compare=False)
     """The cells of its attribute."""
+    seeds: Crossed | None = field(default=None, repr=False, compare=False)
+    """How alike its pictures of one seed are, where its prompts share seeds."""
+    by_seed: Mapping[tuple[str, str | None, int | None], int] | None = field(default=None, repr=False)
+    """How many images there are of a value, prompt and seed, where they are known one by one."""
 
     @cached_property
     def n(self) -> int:
@@ -103,12 +108,22 @@ class Cell:
         """How probable each intra-class correlation is, by its own counts and those of its peers."""
         return (self.peers or Peers([self])).icc[self.key]
 
-    def effective(self, value: str, *, level: float, claim: Claim | None = None) -> tuple[float, float]:
-        """Count of this value and ``n``, both reduced where prompts are the units (see stats.icc)."""
+    def effective(
+        self, value: str, *, level: float, claim: Claim | None = None, seeds: Crossed | None = None
+    ) -> tuple[float, float]:
+        """Count of this value and ``n``, both reduced where prompts are the units (see stats.icc).
+
+        seeds: What pictures of one seed have in common that counts here; that of the cell when None.
+        """
         k, n = float(self.count(value)), float(self.n)
         if not self.claim.clustered or not (claim or self.claim).prompts:
             return k, n
-        trials = (self.peers or Peers([self])).trials(level)[self.key]
+        if seeds is None:
+            trials = (self.peers or Peers([self])).trials(level)[self.key]
+        else:
+            sizes = list(self.prompts.values())
+            one = Crossed(seeds.alike[None], seeds.weights[None])
+            trials = float(effective_trials(sizes, self.icc[None], level=level, starts=[0], crossed=one)[0])
         return k / n * trials, trials
 
 
@@ -161,13 +176,22 @@ class Peers:
         """The same by the key of the cell."""
         return dict(zip([cell.key for cell in self.clustered], self.weights, strict=True))
 
+    @cached_property
+    def _crossed(self) -> Crossed | None:
+        """The same of pictures of one seed."""
+        told = [cell.seeds or _APART for cell in self.clustered]
+        alike, weights = (np.array(of) for of in zip(*told, strict=True))
+        return Crossed(alike, weights) if alike.any() else None
+
     def trials(self, level: float) -> dict[Key, float]:
         """Effective number of images of each of these, for an interval of a level."""
         if level not in self._trials:
             sizes = [list(cell.prompts.values()) for cell in self.clustered]
             starts = np.cumsum([0, *map(len, sizes[:-1])])
             together = np.concatenate(sizes)
-            found = effective_trials(together, self.weights, level=level, starts=starts)
+            found = effective_trials(
+                together, self.weights, level=level, starts=starts, crossed=self._crossed
+            )
             keys = [cell.key for cell in self.clustered]
             self._trials[level] = dict(zip(keys, found.tolist(), strict=True))
         return self._trials[level]

@@ -6,13 +6,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Self, TypeVar
 
+import numpy as np
 import polars as pl
 
 from stereotrope.measure.cells import Cell, Peers, bound_columns
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
+from stereotrope.measure.seeds import seeds_apart, seeds_of_cells
 from stereotrope.measure.sentences import Counted, Wording
-from stereotrope.measure.units import FEWEST_PROMPTS, claim_of
-from stereotrope.stats import newcombe, shared_correlation
+from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, claim_of, seeds_shared
+from stereotrope.stats import Crossed, newcombe, shared_correlation
 from stereotrope.tables import LABELS, N_SUBJECTS, SCENARIO, SCOPES
 
 _NOT_FACTORS = ({c.name for c in LABELS} | {"image_id", "prompt_id", "seed", "excluded", N_SUBJECTS}) - SCOPES
@@ -151,9 +153,21 @@ def effective_sides(
     """
     both = one, other
     claim = claim_of(*(cell.prompts for cell in both))
-    parts = [cell.effective(value, level=level, claim=claim)[1] / cell.n if cell.n else 1.0 for cell in both]
+    apart = None
+    if claim.prompts and one.by_seed and other.by_seed:
+        apart = seeds_apart(one.by_seed, other.by_seed, value)
+
+    def parts_by(seeds: Sequence[Crossed | None]) -> list[float]:
+        sides = zip(both, seeds, strict=True)
+        told = (cell.effective(value, level=level, claim=claim, seeds=of)[1] for cell, of in sides)
+        return [n / cell.n if cell.n else 1.0 for n, cell in zip(told, both, strict=True)]
+
+    parts = parts_by(apart or (None, None))
     by_prompt = (side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values())))
     correlation = float(shared_correlation(*by_prompt)) if claim.matched else 0.0
+    if apart and correlation:
+        alone = parts_by([of._replace(alike=np.array(0.0)) for of in apart])
+        correlation *= float(np.sqrt(np.prod(parts) / np.prod(alone)))
     (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
     return k, n, j, m, correlation
 
@@ -168,6 +182,9 @@ class FindingEvidence:
         worded = [c for c in ("prompt_id", SCENARIO) if c in labels.columns]
         told = labels.select(worded).unique().drop_nulls().rows()
         self._scenarios: dict[str, str] = dict(told) if len(worded) > 1 else {}
+        shared = "image_id" in labels.columns and seeds_shared(labels, self.factors)
+        drawn = labels.select("image_id", SEED_COLUMN).drop_nulls().unique() if shared else pl.DataFrame()
+        self._seeds: dict[str, int] = dict(drawn.iter_rows())
         have = labels.columns
         rows = labels.select(
             *self.factors,
@@ -262,12 +279,27 @@ class FindingEvidence:
         seen = {value: images.by_prompt for value, images in values.items() if len(images)}
         prompts = {prompt for one in seen.values() for prompt in one}
         scenarios = {self._scenarios.get(prompt or "") for prompt in prompts}
-        if None not in scenarios and len(scenarios) >= FEWEST_PROMPTS:
+        worded = None not in scenarios and len(scenarios) >= FEWEST_PROMPTS
+        if worded:
             for value, by_prompt in seen.items():
                 seen[value] = Counter()
                 for prompt, n in by_prompt.items():
                     seen[value][self._scenarios[prompt or ""]] += n
-        return Cell((), "", seen)
+        return Cell((), "", seen, by_seed=self._by_seed(values, not worded) if self._seeds else None)
+
+    def _by_seed(
+        self, values: Mapping[str, Pictures], asked: bool
+    ) -> Counter[tuple[str, str | None, int | None]]:
+        """Images by value, unit and seed.
+
+        asked: Whether prompts are the units; else scenarios are.
+        """
+        found: Counter[tuple[str, str | None, int | None]] = Counter()
+        for value, images in values.items():
+            for image, prompt in zip(images, images.prompts, strict=True):
+                unit = prompt if asked else self._scenarios.get(prompt or "")
+                found[value, unit, self._seeds.get(image)] += 1
+        return found
 
     def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
         if attribute not in self._cells_of:
@@ -275,8 +307,11 @@ class FindingEvidence:
                 one: replace(self.cell_of(of), key=one) for one, of in self._values.get(attribute, {}).items()
             }
             peers = Peers(list(cells.values()))
-            for cell in cells.values():
-                cell.peers = peers
+            drawn = [cell.by_seed or {} for cell in cells.values()]
+            shared = seeds_of_cells(drawn) if self._seeds else None
+            seeds: Sequence[Crossed | None] = shared or [None] * len(drawn)
+            for cell, of_seeds in zip(cells.values(), seeds, strict=True):
+                cell.peers, cell.seeds = peers, of_seeds
             self._cells_of[attribute] = cells
         return self._cells_of[attribute]
 

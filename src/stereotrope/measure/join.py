@@ -86,9 +86,9 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
         stand in it this is known from the labels alone: each attribute is asked of every image, and one that
         was never answered is not there.
 
-    Returns: ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``, and
-    ``confidence`` where the labels have that column. ``value``
-    is null wherever ``excluded`` has a reason: the label's status (``unclear``, ``refused``, ``invalid``),
+    Returns: ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``, ``seed``
+    where the images have that column, and ``confidence`` where the labels have. ``value`` is null wherever
+    ``excluded`` has a reason: the label's status (``unclear``, ``refused``, ``invalid``),
     ``blank picture``, ``not labelled``, and for images without a picture ``refused by the generator`` or
     ``picture excluded``; of labels that follow from regions the filter that they fell to
     (:data:`stereotrope.tables.FILTERED`). What was said of a picture that is not at hand (status ``absent``)
@@ -116,9 +116,10 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
     needs = ("subject_kind", "subject_id", "attribute", "value", "annotator", "status")
     said = to_polars(labels, needs=needs).filter(subject_kind="image").rename({"subject_id": "image_id"})
     more = [name for name in ("confidence",) if name in said.columns]
+    drawn = [name for name in ("seed",) if name in made.columns]
     _check_known(said, made, "labels: subject {!r} is no image of this run; check subject_id")
     design = ("image_id", "prompt_id", "generator", *factors_of(to_polars(prompts, what="prompts").columns))
-    asking = _expected(said, made.select(*design, picture="status"), asked).join(
+    asking = _expected(said, made.select(*design, *drawn, picture="status"), asked).join(
         said.select(*_LABEL, "value", "status", *more, filtered=_filter(said)),
         on=_LABEL,
         how="left",
@@ -128,7 +129,7 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
     is_blank = said.filter(attribute="blank", value="yes", status="ok")["image_id"].unique().sort().to_list()
     of_blank = (pl.col("attribute") != "blank") & pl.col("image_id").is_in(is_blank)
     return _with_reasons(asking, of_blank).select(
-        *design, "attribute", "value", "annotator", *more, "excluded"
+        *design, "attribute", "value", "annotator", *drawn, *more, "excluded"
     )
 
 

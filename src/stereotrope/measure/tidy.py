@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.units import unit_ids
+from stereotrope.measure.units import SEED_COLUMN, seeds_shared, unit_ids
 from stereotrope.stats import benjamini_hochberg
 from stereotrope.tables import (
     ESTIMATES,
@@ -135,7 +135,7 @@ def read_labels(
     is null where the label counts, else the reason (``missing`` for a null value). Factors are texts, null
     where one does not apply, as is a prompt that is not known; ``prompt_id`` is the scenario where this is
     the unit (:func:`~stereotrope.measure.units.unit_ids`). Of counted labels ``n_subjects`` is there in the
-    place of ``image_id``.
+    place of ``image_id``, and ``seed`` where they have it.
 
     Raises TableError: A column is missing, an image has two labels of one attribute, an attribute is unknown,
     or labels are counted and may not be.
@@ -177,7 +177,8 @@ def read_labels(
     if unit != N_SUBJECTS:
         _refuse_double_labels(tidy, factors, argument)
     asked = unit_ids(tidy.columns, factors, pl.col("excluded").is_null())
-    return tidy.select(unit, "attribute", "value", "excluded", *factors, prompt_id=asked)
+    seeds = [SEED_COLUMN] if counted and SEED_COLUMN in tidy.columns and SEED_COLUMN not in factors else []
+    return tidy.select(unit, "attribute", "value", "excluded", *factors, *seeds, prompt_id=asked)
 
 
 def count_alike(
@@ -188,8 +189,9 @@ def count_alike(
     data, factors, attributes, argument: As for :func:`read_labels`.
 
     Returns: ``n_subjects``, the factors, ``attribute, value``, and of ``excluded, prompt_id, scenario,
-    annotator`` what the frame has; rows in the order in which the first of each appears, and of every
-    attribute. A frame that is counted is returned as it is.
+    annotator`` what the frame has, ``seed`` where several prompts of a combination share some; rows in the
+    order in which the first of each appears, and of every attribute. A frame that is counted is returned as
+    it is.
 
     Raises TableError: A column is missing, or an image has two labels of one of the ``attributes``; when
     None, of any attribute but those of a picture's quality.
@@ -202,6 +204,7 @@ def count_alike(
     named = (*factors, "attribute", "value", "excluded", "prompt_id", SCENARIO, "annotator")
     alike = [name for name in dict.fromkeys(named) if name in frame.columns]
     _refuse_nested(frame, ["image_id", *alike])
+    alike += [SEED_COLUMN] if seeds_shared(frame, factors) else []
     of_one = [
         as_text(frame, name) if frame.schema[name].is_float() else pl.col(name)
         for name in dict.fromkeys(("image_id", "attribute", *factors))

@@ -20,6 +20,9 @@ FEWEST_PROMPTS = 4
 """Prompts that each side spans where a number speaks of prompts like these: from three or fewer it cannot be
 seen how prompts differ."""
 
+SEED_COLUMN = "seed"
+FEWEST_SEEDS = 4
+"""Seeds that prompts share where a number speaks of other seeds too, for the same reason."""
 THESE_PROMPTS = "these prompts"
 LIKE_THESE = "prompts like these"
 
@@ -117,6 +120,21 @@ def unit_ids(columns: Sequence[str], within: Sequence[str] = (), counts: pl.Expr
     rows = scenario if counts is None else scenario.filter(counts)
     enough = rows.is_not_null().all() & (rows.n_unique() >= FEWEST_PROMPTS)
     return pl.when(enough.over(list(within)) if within else enough).then(scenario).otherwise(prompt)
+
+
+def seeds_shared(frame: pl.DataFrame, factors: Sequence[str]) -> bool:
+    """Whether, in a cell of :data:`FEWEST_PROMPTS` prompts, several of these were drawn with one seed.
+
+    factors: What tells cells apart.
+    """
+    known = {SEED_COLUMN, "prompt_id"} <= set(frame.columns) and SEED_COLUMN not in factors
+    if not known or frame[SEED_COLUMN].null_count() == frame.height:
+        return False
+    drawn = frame.select(*factors, "prompt_id", SEED_COLUMN).unique()
+    seeds, prompts = (pl.col(name).n_unique() for name in (SEED_COLUMN, "prompt_id"))
+    asked = (pl.len() > seeds) & (seeds >= FEWEST_SEEDS) & (prompts >= FEWEST_PROMPTS)
+    told = drawn.group_by(factors).agg(asked.alias("_")) if factors else drawn.select(asked.alias("_"))
+    return bool(told["_"].any())
 
 
 def prompt_codes(frame: pl.DataFrame) -> _Ints:

@@ -21,6 +21,7 @@ from stereotrope.stats.clusters import (
     shared_correlation,
 )
 from stereotrope.stats.counts import pairwise_js
+from stereotrope.stats.crossed import Scatter, crossed_evidence, crossed_weights
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
     entropy,
@@ -36,6 +37,7 @@ from stereotrope.stats.divergence import (
 from stereotrope.stats.exceedance import above_interval, above_p, expected_above, posterior_log_odds
 from stereotrope.stats.icc import (
     ICC_GRID,
+    Crossed,
     effective_counts,
     effective_trials,
     icc_beliefs,
@@ -118,9 +120,11 @@ from stereotrope.stats.vendi import (
 __all__ = [
     "ICC_GRID",
     "Clustered",
+    "Crossed",
     "GramSums",
     "PoweredShare",
     "Resample",
+    "Scatter",
     "ScoreOfSums",
     "above_interval",
     "above_p",
@@ -145,6 +149,8 @@ __all__ = [
     "clusters_apart",
     "cohen_kappa",
     "corrected_shares",
+    "crossed_evidence",
+    "crossed_weights",
     "effective_counts",
     "effective_trials",
     "entropy",

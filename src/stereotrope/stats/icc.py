@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,8 +63,7 @@ def icc_weights(evidence: Sequence[Floats] | Floats) -> Floats:
     own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
     if len(own) < 2:
         return _normalised(own + _STEPS)
-    others = _normalised(own.sum(axis=0) - own + _STEPS) @ _kernel()
-    return _normalised(own + np.log(others))
+    return _normalised(own + np.log(like_others(_normalised(own.sum(axis=0) - own + _STEPS))))
 
 
 def icc_mixture(evidence: Sequence[Floats] | Floats) -> Floats:
@@ -100,8 +100,24 @@ def icc_beliefs(own: Floats, peers: Floats) -> Floats:
     return np.stack([believed, np.broadcast_to(peers, believed.shape)], axis=-2)
 
 
+class Crossed(NamedTuple):
+    """Groups across clusters, whose members are alike too.
+
+    alike: :math:`Σm_s^2/n - 1` over the members :math:`m_s` of each group; of each cell.
+    weights: How probable each of their correlations is, within clusters; the grid along the last axis.
+    """
+
+    alike: Floats
+    weights: Floats
+
+
 def effective_trials(
-    n: ArrayLike, weights: Floats | None, *, level: float = 0.95, starts: ArrayLike | None = None
+    n: ArrayLike,
+    weights: Floats | None,
+    *,
+    level: float = 0.95,
+    starts: ArrayLike | None = None,
+    crossed: Crossed | None = None,
 ) -> Floats:
     r"""Trials that carry as much information as independent ones would.
 
@@ -113,6 +129,7 @@ def effective_trials(
     weights: Probability of each correlation (:func:`icc_weights`), shape ``(16,)``.
     level: Nominal coverage of the interval it is meant for.
     starts: Where each of several cells begins among the clusters, with weights of shape ``(cells, 16)``.
+    crossed: Groups across clusters that make members alike as well, such as pictures of one seed.
     Returns: One number, with ``starts`` shape ``(cells,)``.
     Source: Kish (1965), Survey Sampling, section 5.4; Dean and Pagano (2015), J. Survey Statistics and
         Methodology 3 (Wilson with the effective sample size).
@@ -125,19 +142,44 @@ def effective_trials(
     if starts is None:
         total, squares = total[0], squares[0]
     alike = np.where(total > 0, squares / np.where(total > 0, total, 1.0) - 1, 0.0)
-    return np.asarray(total) if weights is None else widened_number(total, alike, weights, level=level)
+    if weights is None:
+        return np.asarray(total)
+    return widened_number(total, alike, weights, level=level, crossed=crossed)
 
 
-def widened_number(n: ArrayLike, alike: ArrayLike, weights: Floats, *, level: float = 0.95) -> Floats:
+def widened_number(
+    n: ArrayLike, alike: ArrayLike, weights: Floats, *, level: float = 0.95, crossed: Crossed | None = None
+) -> Floats:
     r"""Trials left of ``n`` where the variance is :math:`1 + aρ` times that of independent ones.
 
     n, alike: Independent trials that would tell as much at :math:`ρ = 0`, and :math:`a`; one or many.
     weights, level: As of :func:`effective_trials`; the weights of each along the last axis.
-    Returns: Of the shape of ``n``; ``n`` itself where :math:`a ≤ 0`.
+    crossed: Groups across clusters, with :math:`a'` and a correlation :math:`r` within clusters: the variance
+        is then :math:`1 + aρ + a'(1-ρ)r` times as large.
+    Returns: Of the shape of ``n``; ``n`` itself where :math:`a ≤ 0` and :math:`a' ≤ 0`.
+    Source: Cameron, Gelbach and Miller (2011), J. Business and Economic Statistics 29 (two-way clusters).
     """
-    z, number = normal_quantile(level), np.asarray(n, np.float64)
-    grown = np.maximum(np.asarray(alike, np.float64), 0.0)
-    sd = np.sqrt(1 + grown[..., None] * ICC_GRID)
+    number, grown = np.asarray(n, np.float64), np.maximum(np.asarray(alike, np.float64), 0.0)
+    variance = 1 + grown[..., None] * ICC_GRID
+    if crossed is None:
+        return _widened(number, variance, weights, grown > 0, level)
+    across = np.maximum(np.asarray(crossed.alike, np.float64), 0.0)
+    left = _widened(number, variance, weights, grown > 0, level)
+    some = np.flatnonzero(across > 0)
+    for part in np.split(some, range(_AT_ONCE, some.size, _AT_ONCE)):
+        both = variance[part, :, None] + across[part, None, None] * ((1 - ICC_GRID)[:, None] * ICC_GRID)
+        product = weights[part, :, None] * crossed.weights[part, None, :]
+        flat = (part.size, ICC_GRID.size**2)
+        every = np.ones(part.size, bool)
+        left[part] = _widened(number[part], both.reshape(flat), product.reshape(flat), every, level)
+    return left
+
+
+def _widened(
+    number: Floats, variance: Floats, weights: Floats, some: NDArray[np.bool_], level: float
+) -> Floats:
+    """``number`` less what a mixture of variances takes, where ``some``."""
+    z, sd = normal_quantile(level), np.sqrt(variance)
     # The tail is convex beyond 0, and no variance is below 1: Newton's steps from z never pass the root.
     at = np.full(number.shape, z)
     for _ in range(_MOST_STEPS):
@@ -148,7 +190,7 @@ def widened_number(n: ArrayLike, alike: ArrayLike, weights: Floats, *, level: fl
         at = at + step
         if not np.any(np.abs(step) > _CLOSE * at):
             break
-    return np.asarray(np.where(grown > 0, number * (z / at) ** 2, number))
+    return np.asarray(np.where(some, number * (z / at) ** 2, number))
 
 
 def effective_counts(
@@ -237,6 +279,11 @@ def _rising(most: int) -> tuple[Floats, Floats]:
     of_share = np.log(shares[:, None] * (1 - ICC_GRID) + steps * ICC_GRID)
     whole = np.log(1 - ICC_GRID + steps[:, 0] * ICC_GRID)
     return tuple(np.concatenate([np.zeros_like(x[:1]), np.cumsum(x, axis=0)]) for x in (of_share, whole))  # type: ignore[return-value]
+
+
+def like_others(weights: Floats) -> Floats:
+    """Probability of each correlation in a cell where other cells have those of these probabilities."""
+    return np.asarray(weights @ _kernel())
 
 
 @lru_cache(maxsize=1)

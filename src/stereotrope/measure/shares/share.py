@@ -78,7 +78,9 @@ def share(
     pictures of a prompt are is learned from all cells of the attribute in the frame. It covered 0.93 to 0.98
     at an intra-class correlation of 0.1 and 0.3, more at 0 (docs/explanation/interval-coverage.md). Over
     three prompts or fewer it holds for ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot
-    tell (``no_prompt_id``). Seeds that prompts share are taken to make no pictures alike.
+    tell (``no_prompt_id``). Where a column ``seed`` says that prompts were drawn with the same four seeds or
+    more, pictures of one seed are taken to be as alike as they look
+    (:func:`stereotrope.stats.crossed_weights`), and the interval is of other seeds too.
 
     References
     ----------
@@ -243,6 +245,13 @@ def _clusters(table: CellTable, trials: pl.Series) -> pl.Series:
         f"; effective n {n:.1f} over {units} units, intra-class correlation {icc:.2f}"
         for n, units, icc in told
     ]
+    if table.seeds is not None and table.seed_weights is not None:
+        seeds = (table.seed_weights @ ICC_GRID)[cells.to_numpy()]
+        shared = table.seeds.alike[cells.to_numpy()] > 0
+        words = [
+            f"{told}, {of:.2f} of shared seeds" if some else told
+            for told, of, some in zip(words, seeds, shared, strict=True)
+        ]
     return pl.repeat("", table.cells.height, eager=True).scatter(cells, words)
 
 

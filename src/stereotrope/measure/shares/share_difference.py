@@ -11,6 +11,7 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cell_pairs import CellPairs, all_of, of_two_levels, with_baseline
 from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, PAIR, SMALL_N, as_names
+from stereotrope.measure.compared_shares import compared_shares
 from stereotrope.measure.contract import register
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.shares.share import share
@@ -102,6 +103,8 @@ def share_difference(
     two models, what these have in common narrows the interval, and from six prompts on the sides of each are
     exchanged (:func:`stereotrope.stats.cluster_flip_test`).
     The interval covered 0.93 to 0.98 at an intra-class correlation of 0.1 and 0.3 (0.93 to 1 at 0).
+    Where prompts share seeds (column ``seed``), what these do to one side alone counts as well, in p by a
+    larger error of its normal quantile; what they do to both sides cancels.
     Else they hold for ``these prompts`` alone. A frame without the column ``prompt_id`` cannot
     tell (``no_prompt_id``). ``p_least`` is the least p that the same counts could have had.
 
@@ -209,21 +212,14 @@ def _with_tests(
 
     at: Where the rows stand in what is told.
     """
-    trials, exact, effective = table.trials(level), [], []
-    for cell, count, of, clustered in (
-        ("cell", "k", "n", "clustered"),
-        ("other", "j", "n_other", "clustered_other"),
-    ):
-        k, n = (rows[name].to_numpy().astype(np.float64) for name in (count, of))
-        reduced = np.where(rows[clustered] & rows["prompts"], trials[rows[cell].to_numpy()], n)
-        exact += [rows[count].to_numpy(), rows[of].to_numpy()]
-        effective += [np.where(reduced == n, k, k / n * reduced), reduced]
     of_prompts = _of_prompts(table, rows)
-    low, high = newcombe(*effective, level=level, correlation=of_prompts.correlation)
+    sides = compared_shares(table, rows, of_prompts.correlation, level=level)
+    low, high = newcombe(*sides.effective, level=level, correlation=sides.correlation)
     p = np.empty((2, rows.height))
     p[:, of_prompts.rows] = of_prompts.p
+    p[0, of_prompts.rows] = sides.weakened(of_prompts.p[0], of_prompts.rows)
     images = np.setdiff1d(np.arange(rows.height), of_prompts.rows)
-    counts = [of[images] for of in exact]
+    counts = [rows[name].to_numpy()[images] for name in ("k", "n", "j", "n_other")]
     p[:, images] = [test(*counts, mid=mid_p) for test in (fisher_exact, fisher_least)]
     columns = {
         "low": low,
@@ -232,7 +228,8 @@ def _with_tests(
         "p_least": p[1],
         "q_value": benjamini_hochberg(p[0]),
     }
-    method = told["method"].clone().scatter(at.gather(of_prompts.rows), of_prompts.methods)
+    methods = [of + sides.words(row) for of, row in zip(of_prompts.methods, of_prompts.rows, strict=True)]
+    method = told["method"].clone().scatter(at.gather(of_prompts.rows), methods)
     tested = method.gather(at) + f"; q: Benjamini–Hochberg over {len(at)} tests"
     spread = np.full((len(columns), told.height), np.nan)
     spread[:, at.to_numpy()] = list(columns.values())

@@ -1,0 +1,213 @@
+"""Seeds that the prompts of a cell share: how alike pictures of one seed are, whatever the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
+from stereotrope.stats import ICC_GRID, Crossed, Scatter, crossed_evidence, crossed_weights
+from stereotrope.stats.arrays import Floats
+
+_CELL, _ROW = "cell", "row"
+_TYPES = (pl.UInt32, pl.String, pl.String, pl.Int64, pl.Int64)
+SeedCounts = Mapping[tuple[str, str | None, int | None], int]
+"""How many pictures there are of a value, prompt and seed."""
+
+
+class SeedRows(NamedTuple):
+    """Values of several cells.
+
+    scatter: How pictures of a seed are scattered; NaN of cells whose prompts share no seeds.
+    n: Pictures of each cell.
+    residuals: ``row, seed, more``: how many more pictures of a seed show the value than their prompts lead
+        one to expect.
+    """
+
+    scatter: Scatter
+    n: Floats
+    residuals: pl.DataFrame
+
+    def apart(self, other: SeedRows) -> Floats:
+        """What the correlation is of what pictures of a seed show more on one side than on the other."""
+        both = []
+        for side in (self, other):
+            size = pl.Series(side.n)[side.residuals[_ROW]]
+            both.append(side.residuals.with_columns(more=pl.col("more") / size))
+        paired = both[0].join(both[1], on=[_ROW, SEED_COLUMN], how="full", coalesce=True, suffix="_other")
+        gap = pl.col("more").fill_null(0.0) - pl.col("more_other").fill_null(0.0)
+        between = _spread(paired.group_by(_ROW).agg(of=(gap * gap).sum()), len(self.n))
+        return crossed_evidence(self._in_parts(), other._in_parts(), between)
+
+    def _in_parts(self) -> Scatter:
+        square = self.n**2
+        return self.scatter._replace(
+            between=self.scatter.between / square, within=self.scatter.within / square
+        )
+
+
+@dataclass(frozen=True)
+class SharedSeeds:
+    """Pictures of cells whose units are prompts that were drawn with the same seeds.
+
+    seen: ``cell, value, prompt_id, seed, k``: how many pictures that count have a value.
+    n_cells: Of the table.
+    """
+
+    seen: pl.DataFrame
+    n_cells: int
+
+    @classmethod
+    def of(cls, seen: pl.DataFrame, n_cells: int) -> SharedSeeds | None:
+        """Of the cells in which four seeds or more are known, and shared; None where there is none.
+
+        seen: As above, of all cells.
+        """
+        prompts, seeds = (pl.struct("prompt_id", SEED_COLUMN).n_unique(), pl.col(SEED_COLUMN).n_unique())
+        shared = seen.group_by(_CELL).agg(
+            (prompts > seeds)
+            & (seeds >= FEWEST_SEEDS)
+            & pl.col(SEED_COLUMN).is_not_null().all()
+            & (pl.col("prompt_id").n_unique() >= FEWEST_PROMPTS)
+        )
+        kept = seen.join(
+            shared.filter("prompt_id").select(_CELL), on=_CELL, how="semi", maintain_order="left"
+        )
+        return cls(kept, n_cells) if kept.height else None
+
+    @classmethod
+    def of_counts(cls, cells: Sequence[SeedCounts]) -> SharedSeeds | None:
+        """Of cells, each with how many pictures there are of a value, prompt and seed."""
+        rows = [(at, *of, k) for at, counts in enumerate(cells) for of, k in counts.items()]
+        columns = {
+            _CELL: pl.UInt32,
+            "value": pl.String,
+            "prompt_id": pl.String,
+            SEED_COLUMN: pl.Int64,
+            "k": pl.Int64,
+        }
+        return cls.of(pl.DataFrame(rows, schema=columns, orient="row"), len(cells))
+
+    @cached_property
+    def _grid(self) -> pl.DataFrame:
+        """``cell, prompt_id, seed, n``."""
+        return self.seen.group_by(_CELL, "prompt_id", SEED_COLUMN).agg(n=pl.col("k").sum())
+
+    @cached_property
+    def _sizes(self) -> tuple[Floats, Floats]:
+        """Of each cell its pictures, and Σ of squares of those of its seeds; NaN of cells without."""
+        told = self._grid.group_by(_CELL, SEED_COLUMN).agg(pl.col("n").sum()).group_by(_CELL)
+        sums = told.agg(n=pl.col("n").sum(), squares=(pl.col("n") ** 2).sum())
+        at = sums[_CELL].to_numpy()
+        n, squares = np.full((2, self.n_cells), np.nan)
+        n[at], squares[at] = sums["n"].to_numpy(), sums["squares"].to_numpy()
+        return n, squares
+
+    @cached_property
+    def alike(self) -> Floats:
+        """By cell, how much the variance of a share grows with the correlation; 0 where none is shared."""
+        n, squares = self._sizes
+        return np.nan_to_num(squares / n - 1)
+
+    def rows(self, cell: pl.Series, category: pl.Series) -> SeedRows:
+        """How pictures of a seed are scattered about the shares of a value in some cells."""
+        asked = pl.DataFrame({_CELL: cell.cast(pl.UInt32), "value": category}).with_row_index(_ROW)
+        keys = [_CELL, "value", "prompt_id", SEED_COLUMN]
+        rows = asked.join(self._grid, on=_CELL).join(self.seen, on=keys, how="left", nulls_equal=True)
+        k, n = pl.col("k").fill_null(0), pl.col("n")
+        of_prompt = rows.group_by(_ROW, "prompt_id").agg(k_all=k.sum(), n_all=n.sum())
+        within = pl.col("k_all") * (pl.col("n_all") - pl.col("k_all")) / pl.col("n_all")
+        scattered = _spread(of_prompt.group_by(_ROW).agg(of=within.sum()), len(cell))
+        joined = rows.join(of_prompt, on=[_ROW, "prompt_id"], nulls_equal=True)
+        more = (k - n * pl.col("k_all") / pl.col("n_all")).sum()
+        residuals = joined.group_by(_ROW, SEED_COLUMN).agg(more=more)
+        between = _spread(residuals.group_by(_ROW).agg(of=(pl.col("more") ** 2).sum()), len(cell))
+        number, squares = (of[cell.to_numpy()] for of in self._sizes)
+        there = np.where(np.isnan(number), np.nan, 0.0)
+        scatter = Scatter(between + there, scattered + there, squares / number, number**2 / squares)
+        return SeedRows(scatter, number, residuals)
+
+    def weights(self, values: pl.DataFrame, attribute: Sequence[str]) -> Floats:
+        """By cell, how probable each correlation of pictures of a seed is; see ``crossed_weights``.
+
+        values: ``cell, value`` that each cell shows.
+        """
+        evidence = crossed_evidence(self.rows(values[_CELL], values["value"]).scatter)
+        found = np.zeros((self.n_cells, ICC_GRID.size))
+        found[:, 0] = 1.0
+        at, told = self._pooled(evidence, values[_CELL].to_numpy(), attribute, self.n_cells)
+        found[at] = told
+        return found
+
+    def weights_of_pairs(
+        self,
+        cell: pl.Series,
+        other: pl.Series,
+        category: pl.Series,
+        pair: NDArray[np.int64],
+        attribute: Sequence[str],
+    ) -> Floats:
+        """By pair of cells, how probable each correlation is of what seeds do on one side alone.
+
+        cell, other, category, pair: Rows: values of pairs, and the number of the pair.
+        attribute: Of each pair.
+        """
+        sides = [self.rows(side, category) for side in (cell, other)]
+        evidence = sides[0].apart(sides[1])
+        known = ~np.isnan(sides[0].n + sides[1].n)
+        found = np.zeros((len(attribute), ICC_GRID.size))
+        found[:, 0] = 1.0
+        at, told = self._pooled(evidence[known], pair[known], attribute, len(attribute))
+        found[at] = told
+        return found
+
+    def _pooled(
+        self, evidence: Floats, owner: NDArray[np.int64], attribute: Sequence[str], size: int
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Owners of evidence of values, and their weights, those of one attribute together."""
+        total, values = np.zeros((size, ICC_GRID.size)), np.bincount(owner, minlength=size)
+        np.add.at(total, owner, evidence)
+        # Of K values that add up to n only K − 1 say something of their own.
+        total *= np.where(values > 1, 1 - 1 / np.maximum(values, 1), 1.0)[:, None]
+        there = np.flatnonzero(values > 0)
+        names = np.asarray(attribute, object)[there]
+        order = np.argsort(names, kind="stable")
+        parts = np.split(there[order], np.flatnonzero(names[order][1:] != names[order][:-1]) + 1)
+        kept = [part for part in parts if part.size]
+        told = [crossed_weights(total[part]) for part in kept]
+        return np.concatenate([np.zeros(0, np.int64), *kept]), np.concatenate(
+            [np.zeros((0, ICC_GRID.size)), *told]
+        )
+
+
+def seeds_of_cells(cells: Sequence[SeedCounts]) -> list[Crossed] | None:
+    """What seeds do to each of several cells of one attribute; None where none are shared."""
+    shared = SharedSeeds.of_counts(cells)
+    if shared is None:
+        return None
+    shown = shared.seen.select(_CELL, "value").unique().sort(_CELL, "value")
+    weights = shared.weights(shown, [""] * len(cells))
+    return [Crossed(*of) for of in zip(shared.alike, weights, strict=True)]
+
+
+def seeds_apart(one: SeedCounts, other: SeedCounts, value: str) -> tuple[Crossed, Crossed] | None:
+    """What seeds do to the difference of a value's share between two cells; None where none are shared."""
+    shared = SharedSeeds.of_counts([one, other])
+    if shared is None:
+        return None
+    here, there = (pl.Series([at], dtype=pl.UInt32) for at in (0, 1))
+    weights = shared.weights_of_pairs(here, there, pl.Series([value]), np.zeros(1, np.int64), [""])[0]
+    return Crossed(shared.alike[0], weights), Crossed(shared.alike[1], weights)
+
+
+def _spread(sums: pl.DataFrame, size: int) -> Floats:
+    """``row, of`` as an array, 0 of rows that are not there."""
+    found = np.zeros(size)
+    found[sums[_ROW].to_numpy()] = sums["of"].to_numpy()
+    return found

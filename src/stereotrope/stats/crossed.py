@@ -1,0 +1,88 @@
+"""How alike the members of a second grouping are that crosses the clusters: pictures of one seed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stereotrope.stats import special
+from stereotrope.stats.arrays import Floats
+from stereotrope.stats.icc import ICC_GRID, like_others
+
+_NONE, _TYPICAL = 0.3, 0.3
+"""How probable it is beforehand that groups across clusters make nothing alike, and else the mean of an
+exponential distribution of their correlation; by simulation."""
+
+
+class Scatter(NamedTuple):
+    """How members of groups across clusters are scattered, inside clusters; of one cell or many.
+
+    between: :math:`B = Σ_s R_s^2`, with :math:`R_s` what the members of group ``s`` show more than the shares
+        of their clusters.
+    within: :math:`W = Σ_c n_c p_c (1-p_c)`, what B is on average where groups make nothing alike.
+    width: Members of the group that a member is of, on average.
+    groups: Groups that would be as wide, in effect.
+    """
+
+    between: Floats
+    within: Floats
+    width: Floats
+    groups: Floats
+
+    @property
+    def residual(self) -> Floats:
+        """:math:`E`: what W would be without what the members of a group have in common."""
+        wide = np.maximum(self.width, 1 + 1e-9)
+        return np.asarray((self.within - self.between / wide) * wide / (wide - 1))
+
+
+def crossed_evidence(one: Scatter, other: Scatter | None = None, between: Floats | None = None) -> Floats:
+    r"""Log-likelihood of each correlation :math:`r` of :data:`ICC_GRID` in groups across clusters.
+
+    In an analysis of variance of the groups within clusters, :math:`F = B/E` is
+    :math:`1 + mr/(1-r)` times a variable of Fisher's distribution with :math:`G - 1` and
+    :math:`(G-1)(m-1)` degrees of freedom: ``m`` the width, ``G`` the groups. Of a difference of two shares
+    over the same groups, so far as these act alike on both sides, B is that of the differences of both
+    :math:`R_s/n`, and E the sum of both sides' :math:`E/n^2`: what cancels is so left out.
+
+    one, other: Scatter of a cell, and of the cell it is compared with; of the latter two B and W are in parts
+        of :math:`n^2`.
+    between: B of the differences, where there is an other.
+    Returns: Shape ``(…, 16)``; all 0 where there is one group, or nothing varies.
+    Source: Cochran (1950), Biometrika 37 (B/W is his Q over :math:`G - 1`); Searle, Casella and McCulloch
+        (1992), Variance Components, section 4.4.
+    """
+    seen, left, wide, groups = one.between, one.residual, one.width, one.groups
+    freedom = (groups - 1) * (wide - 1)
+    if other is not None and between is not None:
+        share = one.within / np.maximum(one.within + other.within, 1e-300)
+        seen, left, groups = between, left + other.residual, np.minimum(groups, other.groups)
+        freedom = freedom + (other.groups - 1) * (other.width - 1)
+        wide = share * wide + (1 - share) * other.width
+    known = (left > 0) & (wide > 1) & (groups > 1)
+    first = np.where(known, groups - 1, 1.0)[..., None]
+    second = np.where(known, freedom, 1.0)[..., None]
+    grown = 1 + np.where(known, wide, 1.0)[..., None] * ICC_GRID / (1 - ICC_GRID)
+    at = (np.where(known, seen, 1.0) / np.where(known, left, 1.0))[..., None] / grown
+    at = np.maximum(at, 1e-12)
+    told = (first / 2 - 1) * np.log(at) - np.log(grown) - (first + second) / 2 * np.log1p(first * at / second)
+    return np.asarray(np.where(known[..., None], told - told.max(axis=-1, keepdims=True), 0.0))
+
+
+def crossed_weights(evidence: Sequence[Floats] | Floats) -> Floats:
+    """Probability of each correlation of members of groups across clusters, in cells that are alike.
+
+    Beforehand there is none with a probability of 0.3. What the other cells say is believed as it is by
+    one half, and as :func:`~stereotrope.stats.icc_weights` believes it for the rest.
+
+    evidence: Of each cell (:func:`crossed_evidence`).
+    Returns: Shape ``(cells, 16)``, rows sum to 1.
+    """
+    own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
+    before = np.gradient(ICC_GRID) * np.exp(-ICC_GRID / _TYPICAL)
+    before *= (1 - _NONE) / before.sum()
+    before[0] += _NONE
+    if len(own) < 2:
+        return np.asarray(special.softmax(own + np.log(before), axis=-1))
+    others = special.softmax(own.sum(axis=0) - own + np.log(before), axis=-1)
+    return np.asarray(special.softmax(own + np.log((others + like_others(others)) / 2), axis=-1))

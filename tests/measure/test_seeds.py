@@ -1,0 +1,181 @@
+"""Shares and differences where the prompts of a cell were drawn with the same seeds."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import optimize, special, stats
+
+from stereotrope import measure
+from stereotrope.measure.cell_table import read_cell_table
+from stereotrope.measure.evidence import FindingEvidence, difference_of
+from stereotrope.measure.tidy import count_alike
+
+
+def latent(share: float, icc: float) -> float:
+    """Correlation of normal variables that gives one of ``icc`` after they are cut at a share."""
+    if not icc:
+        return 0.0
+    at, spread = special.ndtri(share), share * (1 - share)
+
+    def over(r: float) -> float:
+        both = stats.multivariate_normal.cdf([at, at], cov=[[1, r], [r, 1]])
+        return float((both - share * share) / spread - icc)
+
+    return optimize.brentq(over, 0, 0.999)
+
+
+def made(
+    rng: np.random.Generator,
+    shape: tuple[int, int, int],
+    share: float,
+    icc: float,
+    seeds: float,
+    of_seed: np.ndarray,
+) -> np.ndarray:
+    """Whether pictures show a value, by study, prompt and seed; of_seed: what seeds do to it."""
+    prompt, seed = latent(share, icc), latent(share, seeds)
+    drawn = np.sqrt(1 - prompt - seed) * rng.normal(size=shape)
+    drawn += np.sqrt(prompt) * rng.normal(size=(*shape[:2], 1)) + np.sqrt(seed) * of_seed[:, None]
+    return drawn < special.ndtri(share)
+
+
+def framed(**groups: np.ndarray) -> pl.DataFrame:
+    """Labels of several studies, each an attribute of its own; groups have prompts of their own."""
+    parts = []
+    for group, shown in groups.items():
+        study, prompt, seed = (of.ravel() for of in np.indices(shown.shape))
+        parts.append(
+            pl.DataFrame({"study": study, "prompt": prompt, "seed": seed, "shown": shown.ravel()}).select(
+                attribute=pl.format("a{}", "study"),
+                value=pl.when("shown").then(pl.lit("pink")).otherwise(pl.lit("grey")),
+                prompt_id=pl.format("{}-{}", pl.lit(group), "prompt"),
+                seed="seed",
+                group=pl.lit(group),
+            )
+        )
+    fixed = {"generator": pl.lit("m"), "object": pl.lit("cup"), "excluded": pl.lit(None, pl.String)}
+    numbered = pl.concat(parts).with_row_index("image_id")
+    return numbered.with_columns(pl.col("image_id").cast(pl.String), **fixed)
+
+
+def study(
+    seed: int, shape: tuple[int, int, int], icc: float, seeds: float, *, both: bool, shares=(0.3, 0.3)
+) -> pl.DataFrame:
+    """Two groups; both: whether seeds do the same to both."""
+    rng = np.random.default_rng(seed)
+    of_seeds = rng.normal(size=(2, shape[0], shape[2]))
+    first, second = (
+        made(rng, shape, s, icc, seeds, of_seeds[0 if both else i]) for i, s in enumerate(shares)
+    )
+    return framed(base=first, women=second)
+
+
+def held(table: pl.DataFrame, true: float) -> float:
+    return float(((table["low"] <= true) & (table["high"] >= true)).mean())
+
+
+def test_seeds_of_its_own_for_each_prompt_change_nothing() -> None:
+    labels = study(1, (3, 6, 5), 0.1, 0.0, both=True)
+    own = labels.with_columns(seed=pl.int_range(labels.height))
+    for name in ("share", "share_difference"):
+        call = getattr(measure, name)
+        assert call(own, value="pink").equals(call(labels.drop("seed"), value="pink"))
+
+
+def test_a_seed_column_without_prompts_enough_changes_nothing() -> None:
+    labels = study(1, (3, 3, 5), 0.1, 0.0, both=True)
+    assert measure.share(labels, by=["group"]).equals(measure.share(labels.drop("seed"), by=["group"]))
+    # Three seeds cannot tell how seeds differ: the claim is about these.
+    few = study(2, (3, 8, 3), 0.1, 0.0, both=True)
+    assert measure.share(few, by=["group"]).equals(measure.share(few.drop("seed"), by=["group"]))
+
+
+def test_pictures_of_one_seed_that_are_alike_widen_a_share() -> None:
+    labels = study(3, (1, 20, 10), 0.0, 0.0, both=True)
+    of_seed = labels.with_columns(value=pl.when(pl.col("seed") < 4).then(pl.lit("pink")).otherwise("value"))
+    plain, alike = (
+        measure.share(of, value="pink", by=["group"]).with_columns(width=pl.col("high") - pl.col("low"))
+        for of in (labels, of_seed)
+    )
+    without = measure.share(of_seed.drop("seed"), value="pink", by=["group"])
+    assert (alike["width"] > 1.8 * (without["high"] - without["low"])).all()
+    assert (plain["width"] < 0.2).all()
+    assert "of shared seeds" in alike["method"][0]
+
+
+def test_what_seeds_do_to_both_sides_cancels_and_to_one_does_not() -> None:
+    tables = [
+        measure.share_difference(study(4, (30, 20, 10), 0.0, 0.2, both=both), value="pink")
+        for both in (True, False)
+    ]
+    widths = [float((t["high"] - t["low"]).mean()) for t in tables]
+    assert widths[1] > 1.4 * widths[0]
+    assert "shared seeds, correlation" in tables[0]["method"][0]
+
+
+def test_findings_and_cells_one_by_one_say_what_the_table_says() -> None:
+    labels = study(5, (2, 12, 8), 0.1, 0.2, both=False)
+    rows = measure.share_difference(labels, value="pink")
+    pictures = FindingEvidence(labels)
+    scope = {"generator": "m", "object": "cup"}
+    for row in rows.iter_rows(named=True):
+        sides = [pictures.cell(row["attribute"], {**scope, "group": g}) for g in ("women", "base")]
+        told = difference_of(*sides, "pink", level=0.95)
+        assert told == pytest.approx((row["value"], row["low"], row["high"]), abs=1e-9)
+    table = read_cell_table(count_alike(labels, factors=["group"]), by=["group"])
+    each = [cell.effective("pink", level=0.95)[1] for cell in table.one_by_one()]
+    assert each == pytest.approx(table.trials(0.95), rel=1e-9)
+
+
+def test_missing_labels_leave_seeds_as_they_are() -> None:
+    labels = study(6, (20, 12, 8), 0.1, 0.3, both=False)
+    lost = labels.with_columns(
+        excluded=pl.when(pl.int_range(pl.len()) % 11 == 0).then(pl.lit("unclear")).otherwise(None)
+    )
+    table = measure.share(lost, value="pink", by=["group"])
+    whole = measure.share(labels, value="pink", by=["group"])
+    width = [float((t["high"] - t["low"]).mean()) for t in (whole, table)]
+    assert width[1] == pytest.approx(width[0], rel=0.06)
+
+
+def test_shares_over_shared_seeds_cover() -> None:
+    labels = study(7, (80, 20, 10), 0.1, 0.1, both=False)
+    shares = measure.share(labels, value="pink", by=["group"])
+    assert held(shares, 0.3) > 0.9
+    assert held(measure.share(labels.drop("seed"), value="pink", by=["group"]), 0.3) < 0.86
+    told = measure.share_difference(labels, value="pink")
+    assert held(told, 0.0) > 0.88
+    assert (told["p_value"] <= 0.05).mean() < 0.12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(4, 10), (10, 10), (20, 10), (40, 5), (40, 20)])
+def test_shares_over_shared_seeds_cover_in_many_cases(shape: tuple[int, int], capsys) -> None:
+    """Cells that stand alone, and differences of two; prompts, seeds: covered, and rejected where alike."""
+    lines = []
+    for seeds, icc in product((0.0, 0.05, 0.1, 0.2), (0.0, 0.1, 0.3)):
+        found, widths = {}, {}
+        for both in (True, False):
+            labels = study(8, (250, *shape), icc, seeds, both=both)
+            told = measure.share_difference(labels, value="pink")
+            found["both" if both else "one"] = (held(told, 0.0), float((told["p_value"] <= 0.05).mean()))
+            widths[both] = float((told["high"] - told["low"]).mean() / (3.92 * told["value"].std()))
+        shares = measure.share(labels, value="pink", by=["group"])
+        best = 3.92 * float(shares["value"].std())
+        width = float((shares["high"] - shares["low"]).mean()) / best
+        lines.append(
+            f"{shape[0]} prompts, {shape[1]} seeds, correlation {icc}, seeds {seeds}: share "
+            f"{held(shares, 0.3):.3f} ×{width:.2f}; difference, seeds alike {found['both'][0]:.3f} "
+            f"×{widths[True]:.2f} rejects {found['both'][1]:.3f}; unlike {found['one'][0]:.3f} "
+            f"×{widths[False]:.2f} rejects {found['one'][1]:.3f}"
+        )
+        with capsys.disabled():
+            print(f"\n{lines[-1]}", end="", flush=True)
+        assert held(shares, 0.3) > 0.88
+        assert found["both"][0] > 0.9
+        assert found["both"][1] < 0.09
+        assert found["one"][1] < 0.12

@@ -1,0 +1,87 @@
+"""Members of groups that cross clusters: what their scatter says of how alike they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from stereotrope.stats import (
+    ICC_GRID,
+    Crossed,
+    Scatter,
+    crossed_evidence,
+    crossed_weights,
+    effective_trials,
+    icc_evidence,
+    icc_weights,
+    widened_number,
+)
+
+
+def scatter_of(y: np.ndarray) -> Scatter:
+    """Of tables of clusters by groups, shape (…, clusters, groups)."""
+    clusters, groups = y.shape[-2:]
+    more = (y - y.mean(axis=-1, keepdims=True)).sum(axis=-2)
+    share = y.mean(axis=-1)
+    within = (groups * share * (1 - share)).sum(axis=-1)
+    of = np.ones(within.shape)
+    return Scatter((more**2).sum(axis=-1), within, clusters * of, groups * of)
+
+
+def test_evidence_is_that_of_the_analysis_of_variance() -> None:
+    y = (np.random.default_rng(2).random((9, 7)) < 0.4).astype(float)
+    rows, columns, mean = y.mean(axis=1, keepdims=True), y.mean(axis=0), y.mean()
+    of_groups = 9 * ((columns - mean) ** 2).sum() / 6
+    rest = ((y - rows - columns + mean) ** 2).sum() / 48
+    grown = 1 + 9 * ICC_GRID / (1 - ICC_GRID)
+    told = stats.f.logpdf(of_groups / rest / grown, 6, 48) - np.log(grown)
+    evidence = crossed_evidence(scatter_of(y))
+    assert np.diff(evidence) == pytest.approx(np.diff(told), abs=1e-9)
+
+
+def test_cochrans_q_is_what_groups_scatter_by() -> None:
+    y = (np.random.default_rng(4).random((12, 5)) < 0.5).astype(float)
+    k, of = y.sum(axis=0), y.sum(axis=1)
+    q = 4 * (5 * (k**2).sum() - k.sum() ** 2) / (5 * of.sum() - (of**2).sum())
+    one = scatter_of(y)
+    assert 4 * one.between / one.within == pytest.approx(q)
+
+
+def test_what_cannot_tell_is_no_evidence() -> None:
+    some = np.array([[1.0, 0, 1, 0]] * 3)
+    for y in (some[:, :1], some[:1], np.zeros((5, 6)), np.ones((5, 6))):
+        assert not crossed_evidence(scatter_of(y)).any()
+
+
+def test_a_difference_leaves_out_what_groups_do_to_both_sides() -> None:
+    rng = np.random.default_rng(5)
+    of_group = rng.choice([0.2, 0.8], (200, 1, 10))
+    sides = [(rng.random((200, 20, 10)) < of_group).astype(float) for _ in range(2)]
+    one, other = (scatter_of(y) for y in sides)
+    gap = np.diff([(y - y.mean(axis=-1, keepdims=True)).sum(axis=-2) for y in sides], axis=0)[0]
+    apart = crossed_evidence(one, other, (gap**2).sum(axis=-1))
+    own, less = (crossed_weights(of) @ ICC_GRID for of in (crossed_evidence(one), apart))
+    assert own.mean() > 0.2
+    assert less.mean() < 0.02
+
+
+def test_cells_say_of_one_another_how_alike_members_are() -> None:
+    rng = np.random.default_rng(6)
+    evidence = crossed_evidence(scatter_of((rng.random((30, 10, 8)) < 0.5).astype(float)))
+    alone = np.mean([crossed_weights([of])[0] @ ICC_GRID for of in evidence])
+    assert (crossed_weights(evidence) @ ICC_GRID).mean() < 0.5 * alone
+
+
+def test_members_of_clusters_and_of_groups_across_them_are_both_alike() -> None:
+    k, n = np.array([3, 0, 5, 1]), np.array([6, 6, 6, 6])
+    weights = icc_weights([icc_evidence(k, n)])
+    across = crossed_weights([crossed_evidence(scatter_of(np.eye(6)[:4]))])
+    left = float(widened_number([24.0], [5.0], weights, crossed=Crossed(np.array([3.0]), across))[0])
+    z = stats.norm.ppf(0.975) * np.sqrt(24 / left)
+    variance = 1 + 5 * ICC_GRID[:, None] + 3 * (1 - ICC_GRID[:, None]) * ICC_GRID
+    tail = (weights[0][:, None] * across[0] * stats.norm.sf(z / np.sqrt(variance))).sum()
+    assert tail == pytest.approx(0.025, rel=1e-9)
+    none = Crossed(np.zeros(1), across)
+    alone = effective_trials(n, weights, starts=[0])
+    assert effective_trials(n, weights, starts=[0], crossed=none) == pytest.approx(alone, rel=1e-12)
