@@ -6,7 +6,7 @@ from scipy import optimize
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import fisher_z, newcombe, normal_quantile, wilson
+from stereotrope.stats import fisher_z, newcombe, newcombe_p, normal_quantile, wilson
 
 
 def wilson_by_inversion(k: int, n: int, level: float) -> tuple[float, float]:
@@ -146,3 +146,19 @@ def test_fisher_z_is_undefined_rather_than_without_width(r: float, n: int) -> No
 def test_fisher_z_refuses_what_is_no_correlation() -> None:
     with pytest.raises(UsageError, match=r"r must lie in \[-1, 1\]"):
         fisher_z(1.2, 20)
+
+
+def test_p_of_a_difference_is_small_just_where_newcombes_interval_leaves_0_out() -> None:
+    rng = np.random.default_rng(3)
+    n, m = rng.uniform(3, 80, (2, 4_000))
+    k, j = n * rng.random(4_000), m * rng.random(4_000)
+    k[:200], j[200:400] = 0.0, m[200:400]
+    p = newcombe_p(k, n, j, m)
+    for level in (0.8, 0.95, 0.999):
+        low, high = newcombe(k, n, j, m, level=level)
+        assert ((p <= 1 - level) == ((low > 0) | (high < 0))).all()
+    assert newcombe_p(j, m, k, n) == pytest.approx(p)
+    assert newcombe_p(n - k, n, m - j, m) == pytest.approx(p, rel=1e-6)
+    assert newcombe_p([3, 0, 5], [6, 0, 5], [4, 1, 0], [8, 2, 4000])[0] == 1
+    assert np.isnan(newcombe_p([0], [0], [1], [2])).all()
+    assert 0 < newcombe_p(10_000, 10_000, 0, 10_000) < 1e-300

@@ -51,6 +51,7 @@ from stereotrope.stats.intervals import (
     fisher_z,
     jackknife_interval,
     newcombe,
+    newcombe_p,
     normal_quantile,
     wilson,
 )
@@ -187,6 +188,7 @@ __all__ = [
     "mean_p",
     "mean_ranks",
     "newcombe",
+    "newcombe_p",
     "normal_quantile",
     "paired_ratio",
     "paired_t",

@@ -10,6 +10,8 @@ from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 
 _ROUNDING = 1e-12
+_FARTHEST, _HALVINGS = 38.0, 60
+"""Standard errors beyond which no p is told apart from 0, and times that this is halved."""
 
 
 def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -103,6 +105,40 @@ def newcombe(
 
     low, high = difference - reach(p1 - low1, high2 - p2), difference + reach(high1 - p1, p2 - low2)
     return np.maximum(low, -1.0), np.minimum(high, 1.0)
+
+
+def newcombe_p(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats:
+    r"""Two-sided p of a difference of two shares: the :math:`1 - level` whose Newcombe interval ends at 0.
+
+    It is at most 0.05 just where :func:`newcombe` at 0.95 leaves 0 out.
+
+    k1, n1, k2, n2: As there. Effective numbers are taken as they are, whatever level they are meant for.
+    Returns: In (0, 1], 1 where the shares are equal; NaN where a side has no trial.
+    """
+    (first, first_n), (second, second_n) = _counts(k1, n1), _counts(k2, n2)
+    first, first_n, second, second_n = np.broadcast_arrays(first, first_n, second, second_n)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        swap = first / first_n < second / second_n
+    # The side with the larger share, and what its complement is on the other: both reach down to meet.
+    upper = np.where(swap, second, first), np.where(swap, second_n, first_n)
+    rest_n = np.where(swap, first_n, second_n)
+    lower = rest_n - np.where(swap, first, second), rest_n
+    low, high = np.zeros(swap.shape), np.full(swap.shape, _FARTHEST)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = upper[0] / upper[1] + lower[0] / lower[1] - 1
+        for _ in range(_HALVINGS):
+            z = (low + high) / 2
+            reach = np.hypot(*(k / n - _wilson_low(k, n, z) for k, n in (upper, lower)))
+            low, high = np.where(reach < apart, z, low), np.where(reach < apart, high, z)
+    known = (upper[1] > 0) & (lower[1] > 0)
+    p = np.where(apart > 0, np.maximum(2 * special.ndtr(-low), np.finfo(np.float64).tiny), 1.0)
+    return np.asarray(np.where(known, p, np.nan))
+
+
+def _wilson_low(k: Floats, n: Floats, z: Floats) -> Floats:
+    """Wilson's lower limit where it reaches so many standard errors."""
+    spread = np.sqrt(np.maximum(k * (n - k) / n, 0.0) + z * z / 4)
+    return np.asarray((k + z * z / 2 - z * spread) / (n + z * z))
 
 
 def fisher_z(r: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:

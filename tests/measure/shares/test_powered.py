@@ -66,6 +66,30 @@ def test_a_difference_that_only_the_annotators_errors_make_goes() -> None:
     assert (row["low"], row["high"]) == pytest.approx((float(low), float(high)), abs=0.02)
 
 
+def test_p_of_a_difference_agrees_with_its_interval_and_keeps_its_level() -> None:
+    """120 comparisons of sides that are alike, of which the annotator errs on one alone."""
+    rng, parts = np.random.default_rng(11), []
+    for side, wrong in (("women", 0.3), ("base", 0.05)):
+        true = rng.random((120, 150)) < 0.4
+        seen = true ^ (rng.random(true.shape) < wrong)
+        at, number = (of.ravel() for of in np.indices(true.shape))
+        word = [np.where(of.ravel(), "red", "blue") for of in (true, seen)]
+        ids = [f"{side}-{a}-{i}" for a, i in zip(at, number, strict=True)]
+        parts.append(
+            pl.DataFrame(
+                {"image_id": ids, "object": at, "true": word[0], "value": word[1], "number": number}
+            ).with_columns(group=pl.lit(side), attribute=pl.lit("hue"), generator=pl.lit("m"))
+        )
+    machine = pl.concat(parts)
+    people = machine.filter(pl.col("number") < 40).with_columns(value="true")
+    found = ppi_difference(machine.drop("true"), people, value="red")
+    out = (found["low"] > 0) | (found["high"] < 0)
+    assert (out == (found["p_value"] <= 0.05)).all()
+    assert out.mean() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
+    assert (found["q_value"] >= found["p_value"]).all()
+    assert "p: where this interval reaches 0" in found["method"][0]
+
+
 def test_prompts_are_the_units_where_people_labelled_four() -> None:
     values = (["red"] * 10 + ["blue"] * 10) * 4
     prompts = [f"p{at // 10}" for at in range(80)]

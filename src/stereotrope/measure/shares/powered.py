@@ -16,9 +16,10 @@ from stereotrope.measure.shares.sampled import SampledCell, sampled_cells
 from stereotrope.measure.tidy import (
     estimate_frame,
     factor_names,
+    with_q_values,
 )
 from stereotrope.measure.units import Claim, claim_of
-from stereotrope.stats import PoweredShare, newcombe, wilson
+from stereotrope.stats import PoweredShare, newcombe, newcombe_p, wilson
 
 _SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
 _RATIO = "ppi_female_ratio"
@@ -228,7 +229,9 @@ def ppi_difference(
     polars.DataFrame
         ``value`` in [−1, 1], positive where the group shows it more often than the baseline, ``reference``.
         ``n`` and ``n_reference`` count the pictures of the group and of the baseline, labelled by the
-        annotator; ``method`` says how many of these people labelled. No test is made of it.
+        annotator; ``method`` says how many of these people labelled. ``p_value`` is that of the interval: at
+        most 1 − level just where it leaves 0 out (:func:`stereotrope.stats.newcombe_p`); ``q_value`` is
+        Benjamini–Hochberg over the table. No finding rests on it.
 
     Undefined
     ---------
@@ -276,10 +279,12 @@ def ppi_difference(
             told = powered_numbers(
                 [cell, base], claim, "Newcombe", sides, sides[0].value - sides[1].value, *ends, categories
             )
+            for numbers, p in zip(told.values(), newcombe_p(*counts), strict=True):
+                numbers |= {"p_value": p, "method": f"{numbers['method']}; p: where this interval reaches 0"}
         row = {"measure": "ppi_difference", **powered_row(cell, by, level), "contrast": group}
         row |= {"reference": baseline, "n_reference": base.pictures.height if base else 0}
         rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
-    return estimate_frame(rows, factors=by)
+    return with_q_values(estimate_frame(rows, factors=by))
 
 
 def powered_row(cell: SampledCell, by: Sequence[str], level: float) -> dict[str, Any]:
