@@ -28,6 +28,7 @@ if __name__ == "__main__":
 
     for maker, name in (
         (DiffusersGenerator, "process_batch"),
+        (DiffusersGenerator, "probe_batch"),
         (Encoder, "encode_pictures"),
         (Encoder, "encode_texts"),
         (ClusterPrompts, "process"),

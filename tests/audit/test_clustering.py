@@ -145,20 +145,43 @@ def test_a_run_that_is_killed_in_many_batches_ends_in_the_same_tables(study):
     assert_survives(study, lambda n: [*range(1, n, max(1, n // 6)), 1, 2, 1])
 
 
-def test_pictures_that_pipelines_draw_are_read_inside_and_clustered_in_one_run(
-    tmp_path, pipelines, tiny_clip, gpt
-):
-    """Generation, SPI, previews and StOP of three kinds of pipelines, each loaded from its folder."""
+def drawing_audit(pipelines, tiny_clip, gpt, kinds, images):
+    """An audit of pictures that tiny pipelines draw: read inside, encoded, and clustered."""
     probe = "{candidates: {hat: {positive: [a man], negative: [a woman]}}, previews: [0]}"
     models = "".join(
         f"  - {{diffusers: {pipelines(kind)}, name: {kind}, steps: 2, width: 32, height: 32, "
         f"device: {DEVICE}, safety_checker: false, probe: {probe}}}\n"
-        for kind in ("sd3", "flux", "sd1")
+        for kind in kinds
     )
-    prompts = "prompts: [{concept: doctor, text: a photo of a doctor}]\nimages_per_prompt: 3\n"
-    text = f"{prompts}generators:\n{models}" + AUDIT.partition("\n")[2].replace(
+    prompts = f"prompts: [{{concept: doctor, text: a photo of a doctor}}]\nimages_per_prompt: {images}\n"
+    return f"{prompts}generators:\n{models}" + AUDIT.partition("\n")[2].replace(
         "CLIP", str(tiny_clip)
     ).replace("GPT", str(gpt))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_random_moments_of_drawing_reading_and_searching_ends_in_the_same_tables(
+    tmp_path, pipelines, tiny_clip, gpt
+):
+    (tmp_path / "audit.yaml").write_text(drawing_audit(pipelines, tiny_clip, gpt, ["sd3"], 8))
+
+    def command(name):
+        script = str(Path(__file__).parent / "killed_batches.py")
+        return [sys.executable, script, f"{name}.log", "0", "--quiet", "run", "audit.yaml", "-o", name]
+
+    kill.run_through(command("calm"), folder=tmp_path)
+    calls = len((tmp_path / "calm.log").read_text().split())
+    log, points = tmp_path / "killed.log", kill.random_points(20, calls, seed=5)
+    report = kill.kill_and_continue(command("killed"), log=log, points=points, folder=tmp_path)
+    assert report.killed >= 15
+    assert kill.tables(tmp_path / "killed") == kill.tables(tmp_path / "calm")
+
+
+def test_pictures_that_pipelines_draw_are_read_inside_and_clustered_in_one_run(
+    tmp_path, pipelines, tiny_clip, gpt
+):
+    """Generation, SPI, previews and StOP of three kinds of pipelines, each loaded from its folder."""
+    text = drawing_audit(pipelines, tiny_clip, gpt, ["sd3", "flux", "sd1"], 3)
     made = Audit.from_text(text).run(tmp_path / "run")
     assert set(made.images["status"]) == {"ok"}
     clusters, texts = tables(made)

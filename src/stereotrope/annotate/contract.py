@@ -21,6 +21,8 @@ from stereotrope.tables import QUALITY_ATTRIBUTES
 
 Outcomes = Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]
 """Levels of a part of the design, and what was kept of the look at it."""
+KeptOutcomes = Callable[[Sequence[str]], Mapping[str, Mapping[str, Any]]]
+"""Keys of looks → those that the ledger has, each with its outcome."""
 
 
 class Annotator:
@@ -236,10 +238,8 @@ class Annotator:
     def recall(self, fingerprint: str) -> None:
         """Take the fingerprint that a run stored of what may not be here any more."""
 
-    def embed(
-        self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
-    ) -> pl.DataFrame:
-        """Return the vectors of a run where it gives ``embeddings``; ``outcomes`` of the ledger by key."""
+    def embed(self, images: pl.DataFrame, prompts: pl.DataFrame, kept: KeptOutcomes) -> pl.DataFrame:
+        """Return the vectors of a run where it gives ``embeddings``; ``kept`` is what the ledger has."""
         raise NotImplementedError
 
     def also_encode(self, sentences: Sequence[str]) -> None:

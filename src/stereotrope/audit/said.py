@@ -1,6 +1,7 @@
 """What annotators said of their subjects, as the ledger kept it, and what follows from that."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ class Said:
         for one in self._plan.annotators:
             if EMBEDDED in one.gives and (by is None or one.name in by):
                 if one.name not in self._vectors:
-                    outcomes = self._ledger.get_all(one.stage) if one.process is not None else {}
-                    self._vectors[one.name] = one.embed(self._subjects.images, self._plan.prompts, outcomes)
+                    kept = partial(self._ledger.get_some, one.stage)
+                    self._vectors[one.name] = one.embed(self._subjects.images, self._plan.prompts, kept)
                 parts.append(self._vectors[one.name])
         return pl.concat(parts)
 

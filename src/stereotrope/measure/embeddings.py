@@ -78,7 +78,12 @@ def embeddings_frame(
         vector=pl.lit(None, numbers),
         cosine=pl.lit(None, pl.Float64),
     )
-    found = pl.concat([empty, *(_of_encoder(rows, given.filter(encoder=name), name) for name in names)])
+    found = pl.concat(
+        [
+            empty,
+            *(_of_encoder(rows, taken(given, (given["encoder"] == name).arg_true()), name) for name in names),
+        ]
+    )
     has_vector = pl.col("vector").is_not_null()
     reason = pl.coalesce(
         picture_reason(pl.col("_picture"), has_vector), pl.when(~has_vector).then(pl.lit(_NO_EMBEDDING))
@@ -93,18 +98,31 @@ def _of_encoder(rows: pl.DataFrame, given: pl.DataFrame, name: str) -> pl.DataFr
             f"embeddings: vectors by {name!r} must have one length, found {lengths[0]} and {lengths[-1]}; "
             "keep those of one model"
         )
-    of_pictures = given.filter(subject_kind="image").select(image_id="subject_id", vector="vector")
-    of_texts = given.filter(subject_kind="text").select(prompt_id="subject_id", text="vector")
+    places = given.drop("vector").with_row_index("place")
+    of_pictures = places.filter(subject_kind="image").select(image_id="subject_id", picture="place")
+    of_texts = places.filter(subject_kind="text").select(prompt_id="subject_id", text="place")
     joined = rows.join(of_pictures, on="image_id", how="left", maintain_order="left").join(
         of_texts, on="prompt_id", how="left", maintain_order="left"
     )
-    at = np.flatnonzero((joined["vector"].is_not_null() & joined["text"].is_not_null()).to_numpy())
+    vectors = given["vector"]  # joins of places: one of vectors would copy them each time
     cosines = np.full(joined.height, np.nan)
-    if len(at):
-        pictures, texts = (unit_rows(joined[at.tolist()][column]) for column in ("vector", "text"))
+    both = np.flatnonzero((joined["picture"].is_not_null() & joined["text"].is_not_null()).to_numpy())
+    for start in range(0, len(both), _AT_ONCE):
+        at = both[start : start + _AT_ONCE]
+        part = joined[at.tolist()]
+        pictures, texts = (unit_rows(vectors.gather(part[column])) for column in ("picture", "text"))
         cosines[at] = np.einsum("ij,ij->i", pictures, texts)
-    known = pl.Series(cosines).fill_nan(None)
-    return joined.select(*rows.columns, pl.lit(name).alias("annotator"), "vector", known.alias("cosine"))
+    return joined.select(
+        *rows.columns,
+        pl.lit(name).alias("annotator"),
+        vectors.gather(joined["picture"]).alias("vector"),
+        pl.Series(cosines).fill_nan(None).alias("cosine"),
+    )
+
+
+def taken(frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
+    """Rows of a frame at places that rise; the frame itself, uncopied, where these are all."""
+    return frame if len(places) == frame.height else frame[places]
 
 
 def unit_rows(vectors: pl.Series) -> Floats:
@@ -143,8 +161,9 @@ def embedding_cells(
     )
     if (doubled := data.filter(data.select("image_id", *keys).is_duplicated())).height:
         raise TableError(f"embeddings: image {doubled['image_id'][0]!r} stands there twice; keep one vector")
-    for key, part in data.group_by(keys, maintain_order=True):
-        kept = part.filter(pl.col("excluded").is_null())
+    places = data.select(*keys, "excluded").with_row_index("place")  # vectors are copied a cell at a time
+    for key, part in places.group_by(keys, maintain_order=True):
+        kept = taken(data, part.filter(pl.col("excluded").is_null())["place"])
         n = kept.height
         claim, (units,) = units_of(prompt_codes(kept))
         shared = {

@@ -10,6 +10,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from stereotrope.errors import RunError
 
@@ -79,7 +80,14 @@ def make_folder(path: Path) -> Path:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path``: temporary file, fsync, rename, fsync of the folder.
+    """Write ``data`` to ``path`` as :func:`written_atomic` does."""
+    with written_atomic(path) as handle:
+        handle.write(data)
+
+
+@contextlib.contextmanager
+def written_atomic(path: Path) -> Iterator[BinaryIO]:
+    """Let the content of ``path`` be written: temporary file, fsync, rename, fsync of the folder.
 
     Raises RunError: The disk is full; what was at ``path`` is as it was.
     Raises OSError: It cannot be written; it names ``path``.
@@ -88,7 +96,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     with full_is_run_error(path):
         try:
             with open(temporary, "xb") as handle:
-                handle.write(data)
+                yield handle
                 handle.flush()
                 os.fsync(handle.fileno())
             os.replace(temporary, path)

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import socket
@@ -26,6 +25,7 @@ from stereotrope.run.disk import (
     sweep,
     sync_folder,
     write_atomic,
+    written_atomic,
 )
 from stereotrope.run.engine import Crew
 from stereotrope.run.ledger import Ledger
@@ -42,7 +42,8 @@ INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
 EMBEDDINGS_FOLDER = "embeddings"
 _LOCK, _OWNER = ".lock", ".owner.json"
 _ZSTD_LEVEL = 3
-_ROW_GROUP = 262_144
+_ROW_GROUP, _VECTORS = 262_144, 16_384
+"""Rows that are written together, and those with a vector each."""
 
 
 class _RunLock:
@@ -186,13 +187,12 @@ class RunFolder:
 
         Raises TableError: A column is missing, unknown, or of a type that does not fit.
         """
-        wanted, sink = tables.schema(columns, factors), io.BytesIO()
+        wanted, path = tables.schema(columns, factors), self.path / f"{name}.parquet"
         packed = {"compression": "zstd", "compression_level": _ZSTD_LEVEL}
-        with pq.ParquetWriter(sink, wanted, **packed) as writer:
-            for part in frame.iter_slices(_ROW_GROUP) if frame.height else (frame,):
-                writer.write_table(arrow_table(name, part, columns, factors), row_group_size=_ROW_GROUP)
-        path = self.path / f"{name}.parquet"
-        write_atomic(path, sink.getvalue())
+        n = _VECTORS if "vector" in wanted.names else _ROW_GROUP
+        with written_atomic(path) as sink, pq.ParquetWriter(sink, wanted, **packed) as writer:
+            for part in frame.iter_slices(n) if frame.height else (frame,):
+                writer.write_table(arrow_table(name, part, columns, factors), row_group_size=n)
         return path
 
     def write_tables(self, frames: Mapping[str, pl.DataFrame | None]) -> None:
@@ -216,7 +216,9 @@ class RunFolder:
         """
         folder = self.path / EMBEDDINGS_FOLDER
         written = set()
-        for (encoder,), part in frame.group_by(["encoder"], maintain_order=True):
+        encoders = frame["encoder"].unique(maintain_order=True)
+        for encoder in encoders:
+            part = frame.filter(encoder=encoder) if len(encoders) > 1 else frame
             with full_is_run_error(folder):
                 folder.mkdir(exist_ok=True)
             name = f"{EMBEDDINGS_FOLDER}/{file_stem(str(encoder))}"

@@ -128,7 +128,7 @@ def test_a_dinov2_model_encodes_pictures_and_no_texts(tmp_path):
             "vector": pack(one.encode_pictures(pixels)[0])
         }
     }
-    assert one.embed(images, prompts, looked)["subject_kind"].to_list() == ["image"]
+    assert one.embed(images, prompts, lambda keys: looked)["subject_kind"].to_list() == ["image"]
     assert one.notes == []
 
 
@@ -269,3 +269,21 @@ def test_nothing_heavy_is_imported_before_a_model_is_loaded(tiny_clip):
         "print([m for m in ('torch', 'transformers', 'tokenizers', 'huggingface_hub') if m in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_vectors_are_taken_from_the_ledger_some_at_a_time(monkeypatch):
+    from stereotrope.annotate.embeddings import encoder
+
+    monkeypatch.setattr(encoder, "_AT_ONCE", 2)
+    ids = [f"i{n}" for n in range(5)]
+    images = pl.DataFrame({"image_id": ids, "sha256": ids, "status": "ok"})
+    asked = []
+
+    def kept(keys):
+        asked.append(len(keys))
+        return {key: {"vector": pack(np.full(3, sum(asked), np.float32))} for key in keys}
+
+    table = annotate.create("encoder:dinov2:a/b").embed(images, pl.DataFrame({"text": []}), kept)
+    assert asked == [2, 2, 1]
+    assert table["subject_id"].to_list() == ids
+    assert table["vector"].list.first().to_list() == [2, 2, 4, 4, 5]

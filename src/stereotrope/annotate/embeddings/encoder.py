@@ -1,5 +1,6 @@
 """Encoders on this computer; torch and transformers are loaded when one first encodes."""
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import polars as pl
 from pydantic import AfterValidator, Field
 
-from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.contract import Annotator, KeptOutcomes
 from stereotrope.annotate.embeddings.vectors import PICTURES_ONLY, Pixels, embeddings_rows
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import DECODING_THREADS, Picture, Subject, picture_parts
@@ -38,6 +39,8 @@ ENCODER_KINDS = ("clip", "siglip", *PICTURES_ONLY)
 """Families of encoders, the part of an entry before the colon."""
 
 BATCH = 16
+_AT_ONCE = 2_048
+"""Outcomes of the ledger that are in memory together."""
 _NO_VECTOR = "the model gives no finite vector"
 
 
@@ -183,30 +186,45 @@ class Encoder(Annotator):
         """Return the outcome as it is."""
         return dict(result)
 
-    def embed(
-        self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
-    ) -> pl.DataFrame:
+    def embed(self, images: pl.DataFrame, prompts: pl.DataFrame, kept: KeptOutcomes) -> pl.DataFrame:
         """Return the vectors of pictures, prompts and sentences in this order; note what has none."""
-        usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256")
-        seen = [("image", Subject("image", row["image_id"], (row,))) for row in usable.to_dicts()]
-        if self.reads_texts:
-            texts = prompts.select("prompt_id", "text").drop_nulls().iter_rows()
-            seen += [("text", Subject("text", one, text=text)) for one, text in texts]
-        seen += [("sentence", Subject("text", one, text=one)) for one in self.sentences]
-        asked = [(kind, subject.id, outcomes.get(self.key_of(subject))) for kind, subject in seen]
+        seen = self._subjects(images, prompts)
+        tables, asked = [embeddings_rows(self.name, [])], list[tuple[str, dict[str, Any]]]()
+        while part := list(itertools.islice(seen, _AT_ONCE)):
+            keys = [self.key_of(subject) for _, subject in part]
+            found = kept(keys)
+            outcomes = [(*one, found.get(key, {})) for one, key in zip(part, keys, strict=True)]
+            rows = [
+                (kind, subject.id, unpack(outcome["vector"]))
+                for kind, subject, outcome in outcomes
+                if "vector" in outcome
+            ]
+            tables.append(embeddings_rows(self.name, rows))
+            asked += [
+                (kind, {name: value for name, value in outcome.items() if name != "vector"})
+                for kind, _, outcome in outcomes
+            ]
         self.notes = list(self._notes(prompts, asked))
-        known = [(kind, one, found["vector"]) for kind, one, found in asked if found and "vector" in found]
-        return embeddings_rows(self.name, [(kind, one, unpack(vector)) for kind, one, vector in known])
+        return pl.concat(tables)
 
-    def _notes(
-        self, prompts: pl.DataFrame, asked: Sequence[tuple[str, str, Mapping[str, Any] | None]]
-    ) -> Iterator[str]:
+    def _subjects(self, images: pl.DataFrame, prompts: pl.DataFrame) -> Iterator[tuple[str, Subject]]:
+        """What it encodes, with the kind that the table gives it."""
+        usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256")
+        for row in usable.iter_rows(named=True):
+            yield "image", Subject("image", row["image_id"], (row,))
+        if self.reads_texts:
+            for one, text in prompts.select("prompt_id", "text").drop_nulls().iter_rows():
+                yield "text", Subject("text", one, text=text)
+        for sentence in self.sentences:
+            yield "sentence", Subject("text", sentence, text=sentence)
+
+    def _notes(self, prompts: pl.DataFrame, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
         for kind, many in (("image", "pictures"), ("text", "prompts"), ("sentence", "sentences")):
-            outcomes = [found for of, _, found in asked if of == kind]
-            reasons = Counter(found["reason"] for found in outcomes if found and "reason" in found)
+            outcomes = [found for of, found in asked if of == kind]
+            reasons = Counter(found["reason"] for found in outcomes if "reason" in found)
             for reason, n in reasons.items():
                 yield f"{self.name}: {n:,} of {len(outcomes):,} {many} have no vector ({reason})"
-            texts = [found for found in outcomes if found and "tokens" in found]
+            texts = [found for found in outcomes if "tokens" in found]
             if cut := [found for found in texts if found["tokens"] > found["most"]]:
                 yield (
                     f"{self.name}: {len(cut):,} of {len(texts):,} {many} are longer than the "

@@ -1,7 +1,7 @@
 """Vectors made elsewhere as an annotator: a Parquet, JSON Lines or CSV file; what is odd about it is said."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stereotrope.annotate.contract import KeptOutcomes
 from stereotrope.annotate.embeddings.vectors import embeddings_rows
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes
@@ -130,9 +131,7 @@ class GivenEmbeddings(FileAnnotator):
             )
         self.sentences = list(dict.fromkeys([*self.sentences, *sentences]))
 
-    def embed(
-        self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
-    ) -> pl.DataFrame:
+    def embed(self, images: pl.DataFrame, prompts: pl.DataFrame, kept: KeptOutcomes) -> pl.DataFrame:
         """Return the vectors of the images and prompts of a run, in the order of the tables."""
         self.notes = list(self._oddities)
         pairs = [(place, called) for place, called, _ in self._pictures]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo, register
-from stereotrope.measure.embeddings import EmbeddingCell, embedding_cells, unit_rows
+from stereotrope.measure.embeddings import EmbeddingCell, embedding_cells, taken, unit_rows
 from stereotrope.measure.setting import MeasureSetting, RunTables
 from stereotrope.measure.stereotypes.axes import (
     SAME_MEANS,
@@ -220,8 +220,8 @@ def wals(
     frame = to_polars(embeddings, what="embeddings", needs=("annotator", "vector", *by))
     if "sentence" not in frame.columns:
         frame = frame.with_columns(sentence=pl.lit(None, pl.String))
-    is_text = pl.col("sentence").is_not_null()
-    said, frame = frame.filter(is_text), frame.filter(~is_text)
+    is_text = frame["sentence"].is_not_null()
+    said, frame = frame.filter(is_text), taken(frame, (~is_text).arg_true())
     if axes is not None:
         between = {name: axis_levels(name, levels) for name, levels in axes.items()}
         is_axis = as_text(frame, over).is_in([one for pair in between.values() for one in pair])
