@@ -12,6 +12,7 @@ register is there; modules whose name begins with ``_`` are left alone. Others n
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import os
@@ -185,8 +186,9 @@ class _Guarded:
         return _Guarded(passed, self._blamed, self._contract, self._check) if again else passed
 
 
+@functools.cache
 def version_of(package: str) -> str | None:
-    """Version of an installed distribution; None where there is none of that name."""
+    """Version of an installed distribution, as first asked for; None where there is none of that name."""
     metadata = importlib.import_module("importlib.metadata")  # slow to import
     try:
         return str(metadata.version(package))

@@ -122,7 +122,7 @@ def _counts(material: Material) -> dict[str, int]:
         "prompts": material.prompts.height,
         "images": number_in(pictures),
         **{s: number_in(pictures.filter(status=s)) for s in ("ok", "refused", "excluded", ABSENT)},
-        "blank": _images_with(material, "blank"),
+        "blank": material.quality_counts.get("blank", 0),
         "labels": number_in(labels),
         "derived_labels": number_in(labels.drop_nulls("derived_from")),
         "labels_without_value": number_in(labels.filter(pl.col("status") != "ok")),
@@ -208,7 +208,7 @@ def missing_table(material: Material) -> dict[str, Any]:
     return {
         "sentence": _missing_sentence(material, records),
         "items": _missing_items(material),
-        "notes": _notes(material),
+        "notes": first_notes(material),
         "columns": counts.columns,
         "rows": [
             [thousands(x) if isinstance(x, int) else x or "–" for x in row] for row in counts.iter_rows()
@@ -263,7 +263,7 @@ def _known(record: dict[str, Any], column: str, outcomes: bool) -> int | None:
     return None if unknown else int(record[column])
 
 
-def _notes(material: Material) -> list[str]:
+def first_notes(material: Material) -> list[str]:
     """The notes of a run; of many the first, and how many more there are."""
     notes = [str(note) for note in material.info.get("notes") or []]
     left = len(notes) - _MOST_NOTES
@@ -326,13 +326,13 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
         sum(r[c] for r in records) for c in ("len", "refused", "excluded", ABSENT, "labels")
     )
     without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
-    blank = _images_with(material, "blank")
-    lacking = refused or excluded or absent or without or blank
+    quality = material.quality_counts
+    lacking = refused or excluded or absent or without or "blank" in quality
     if not lacking and not _missing_items(material):
-        nothing = "All" if _notes(material) or not labels else "Nothing is missing: all"
+        nothing = "All" if first_notes(material) or not labels else "Nothing is missing: all"
         said = f"all {count(labels, 'label has', 'labels have')} a value" if labels else "there is no label"
         sentence = f"{nothing} {count(total, 'picture')} could be used and {said}."
-        return " ".join([sentence, *_of_quality(material)])
+        return " ".join([sentence, *_of_quality(quality)])
     parts = []
     if refused:
         were = "was" if refused == 1 else "were"
@@ -345,7 +345,7 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     total -= absent
     if total and not refused and not excluded:
         made = " that were made" if _not_made(material) else ""
-        could = "read" if blank else "used"
+        could = "read" if "blank" in quality else "used"
         parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be {could}.")
     worst = max(records, key=lambda r: r["refused"] / max(r["len"], 1))
     if worst["refused"]:
@@ -355,7 +355,7 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
         of = f"{thousands(without)} of {count(labels, 'label')} {'has' if without == 1 else 'have'} no value"
         all_have = f"All {count(labels, 'label has', 'labels have')} a value."
         parts.append(f"{of} (unclear, refused or invalid)." if without else all_have)
-    return " ".join([*parts, *_of_quality(material)])
+    return " ".join([*parts, *_of_quality(quality)])
 
 
 _QUALITY = {
@@ -365,15 +365,10 @@ _QUALITY = {
 }
 
 
-def _of_quality(material: Material) -> list[str]:
+def _of_quality(quality: Mapping[str, int]) -> list[str]:
     """Pictures that are blank or copies of another, in words; copies count."""
-    counts = {what: _images_with(material, attribute) for attribute, what in _QUALITY.items()}
-    return [f"{count(n, 'picture is', 'pictures are')} {what}." for what, n in counts.items() if n]
-
-
-def _images_with(material: Material, attribute: str) -> int:
-    """How many pictures have what an attribute of their quality speaks of."""
-    rows = material.labels.filter(
-        pl.col("value") != "no", pl.col("attribute") == attribute, pl.col("status") == "ok"
-    )
-    return int(rows.select(pl.col("subject_id").n_unique()).collect().item())
+    return [
+        f"{count(quality[attribute], 'picture is', 'pictures are')} {what}."
+        for attribute, what in _QUALITY.items()
+        if attribute in quality
+    ]

@@ -222,6 +222,14 @@ class Material:
         """How many labels of what pictures show are alike."""
         return self.label_counts.filter(~pl.col("attribute").is_in(QUALITY))
 
+    @cached_property
+    def quality_counts(self) -> dict[str, int]:
+        """How many pictures have what each attribute of their quality speaks of, where any has."""
+        rows = self.labels.filter(
+            pl.col("value") != "no", pl.col("attribute").is_in(list(QUALITY)), pl.col("status") == "ok"
+        )
+        return dict(rows.group_by("attribute").agg(pl.col("subject_id").n_unique()).collect().iter_rows())
+
     def labels_of(self, images: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         """``image_id`` → (attribute, value) of its first usable label of each attribute."""
         named = pl.Series(images, dtype=pl.String).implode()

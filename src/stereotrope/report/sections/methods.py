@@ -14,7 +14,7 @@ from stereotrope.report.contract import Block, add_section, series_in_order
 from stereotrope.report.datatable import Table, TableCell, cell_of, plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
-from stereotrope.report.headline import missing_table
+from stereotrope.report.headline import first_notes
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, dollars, interval, number, thousands
 from stereotrope.report.prose import PERCEIVED, listing
@@ -104,7 +104,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
             "Annotators", info.get("annotators", []), (*kept, "commits", "attributes")
         ),
         "again": [(term, str(value)) for term, value in again.items()],
-        "notes": notes if notes != missing_table(material)["notes"] else [],  # said once, where they are few
+        "notes": notes if notes != first_notes(material) else [],  # said once, where they are few
         "audit": audit.getvalue(),
     }
     return [Block("methods", told)]
