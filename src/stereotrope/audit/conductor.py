@@ -296,6 +296,7 @@ def _measure(
         names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
         kept = {key: before.info[key] for key in names if key in before.info}
     labels = told.counted(said)
+    del said  # of many pictures it is as large as what counts
     tidy = tidy_labels_of_run(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     parts = subjects.table(labels)

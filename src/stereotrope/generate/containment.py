@@ -49,6 +49,10 @@ class FolderIndex:
         for name in itertools.filterfalse(str.isascii, names):  # others are spelt in one way
             self._spellings.setdefault(unicodedata.normalize("NFC", name), []).append(name)
 
+    def release(self) -> None:
+        """Forget the names of what was found; files are still located and read."""
+        self.pictures = []
+
     def locate(self, name: str) -> tuple[str, Path]:
         """Return the relative name that exists and its resolved path.
 

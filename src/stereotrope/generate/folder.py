@@ -115,6 +115,7 @@ class FolderGenerator(Generator):
         else:
             matched = self._matched(entries, designed, list(factors))
         self._note_absent([entry for entry, _ in matched])
+        self._index.release()
         return designed, requests_frame(self._request(entry, row) for entry, row in matched)
 
     def _matched(
