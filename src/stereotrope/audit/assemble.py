@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -50,9 +50,6 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     """What ``run.json`` says of a run: no clock, no absolute path."""
     said = [note for a in plan.annotators for note in a.notes]
     folded = writings(labels)
-    made_by = {one.name: one for one in plan.generators}
-    asked = plan.requests if plan.cells is None else plan.cells
-    drawn_by = dict(asked.select("generator", "drawn_by").unique(maintain_order=True).rows())
     alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
     told = [*_discovery_notes(plan, labels), *_fold_notes(folded)]
     before = read_info(into.path)
@@ -68,16 +65,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
         "level": plan.spec.report.level,
         "sensitive": plan.spec.report.sensitive,
         "audit_base": os.path.relpath(plan.source.base, into.path),
-        "generators": [
-            {
-                "name": name,
-                **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")},
-                **({"versions": versions_of(libraries)} if (libraries := made_by[by].libraries) else {}),
-                **({"probe": probe} if (probe := made_by[by].probe_fingerprint) is not None else {}),
-                **commits.of(made_by[by]),
-            }
-            for name, by in drawn_by.items()
-        ],
+        "generators": list(_models(plan, commits)),
         "annotators": [
             {
                 "name": a.name,
@@ -116,6 +104,21 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
         "generator_notes": list(plan.notes),
         "notes": [*lookalike_notes(alike), *plan.notes, *said, *told],
     }
+
+
+def _models(plan: Plan, commits: "_Commits") -> Iterator[dict[str, Any]]:
+    """What is said of each model that pictures are of."""
+    made_by = {one.name: one for one in plan.generators}
+    asked = plan.requests if plan.cells is None else plan.cells
+    for name, by in asked.select("generator", "drawn_by").unique(maintain_order=True).iter_rows():
+        one = made_by[by]
+        yield {
+            "name": name,
+            **{key: getattr(one, key) for key in ("kind", "fingerprint", "note")},
+            **({"versions": versions_of(one.libraries)} if one.libraries else {}),
+            **({"probe": one.probe_fingerprint} if one.probe_fingerprint is not None else {}),
+            **commits.of(one),
+        }
 
 
 class _Commits:

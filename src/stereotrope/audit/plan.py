@@ -167,35 +167,19 @@ def make_plan(
     """
     suite = suite_of(spec, source)
     account, count = Account(max_cost), _count(spec, suite)
-    generators: tuple[generate.Generator, ...] = ()
-    requests, cells = NO_REQUESTS, None
-    notes: tuple[str, ...] = ()
-    if stored is None:
-        generators, prefixes = generators_of(spec, source, account)
-        if spec.counted:
-            listing = require_countable(spec, generators, prefixes, source)
-            prompts, cells, notes = cells_of(spec, suite, listing, source)
-        else:
-            prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
-            made = (prompts, requests, generators, prefixes, count, spec, source)
-            prompts, requests, more = with_mitigated(mitigated, *made)
-            notes = (*notes, *more)
-        # A folder may hold the pictures of several models, so the names are those of what is asked for.
-        asked = requests if cells is None else cells
-        names: Sequence[str] = asked["generator"].unique(maintain_order=True).to_list()
-    else:
-        prompts, names = stored
-    joined = further_factors(spec, prompts, source, account)
-    prompts, notes = joined.prompts, (*notes, *joined.notes)
+    asked = _Asked(*stored) if stored else _asked(spec, suite, source, account, count, mitigated)
+    names = asked.names
+    joined = further_factors(spec, asked.prompts, source, account)
+    prompts = joined.prompts
     annotators, checked, references = _annotators(spec, suite, source, account)
     tell_design(annotators, spec.generators, prompts, source.base)
-    _require_said(annotators, requests, source)
+    _require_said(annotators, asked.requests, source)
     if spec.counted:
         require_counting(annotators, checked, references, source)
     if stored is None:
         require_needs(annotators, source)
         _require_texts(annotators, prompts, source)
-        require_sets(annotators, prompts, requests, source)
+        require_sets(annotators, prompts, asked.requests, source)
     tell_sentences(annotators, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)
@@ -222,8 +206,8 @@ def make_plan(
         source=source,
         title=spec.report.title,
         prompts=prompts,
-        generators=generators,
-        requests=requests,
+        generators=asked.generators,
+        requests=asked.requests,
         annotators=annotators,
         measures=measures,
         baseline=baseline,
@@ -231,10 +215,45 @@ def make_plan(
         account=account,
         checks=_checks(annotators, checked, source),
         references=_references(annotators, references, source),
-        notes=notes,
+        notes=(*asked.notes, *joined.notes),
         factor_files=joined.files,
-        cells=cells,
+        cells=asked.cells,
     )
+
+
+class _Asked(NamedTuple):
+    """Prompts, names of the models, and what is asked of which; nothing where a run is there."""
+
+    prompts: pl.DataFrame
+    names: Sequence[str]
+    generators: tuple[generate.Generator, ...] = ()
+    requests: pl.DataFrame = NO_REQUESTS
+    cells: pl.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _asked(
+    spec: AuditSpec,
+    suite: Mapping[str, Any],
+    source: Source,
+    account: Account,
+    count: int,
+    mitigated: Sequence[MitigatedPrompt],
+) -> _Asked:
+    generators, prefixes = generators_of(spec, source, account)
+    requests, cells = NO_REQUESTS, None
+    if spec.counted:
+        listing = require_countable(spec, generators, prefixes, source)
+        prompts, cells, notes = cells_of(spec, suite, listing, source)
+    else:
+        prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
+        made = (prompts, requests, generators, prefixes, count, spec, source)
+        prompts, requests, more = with_mitigated(mitigated, *made)
+        notes = (*notes, *more)
+    # A folder may hold the pictures of several models, so the names are those of what is asked for.
+    named = requests if cells is None else cells
+    names = named["generator"].unique(maintain_order=True).to_list()
+    return _Asked(prompts, names, generators, requests, cells, notes)
 
 
 def _annotators(
