@@ -267,3 +267,15 @@ def test_the_command_says_it_in_words_and_for_scripts(tmp_path, monkeypatch) -> 
     assert 0 <= one["power"] <= 1
     assert one["cost"] == [0, 0]
     assert one["smallest_shift"] <= 0.8
+
+
+def test_shuffles_of_many_prompts_are_as_many_as_p_needs(tmp_path) -> None:
+    """With eight pictures of eight prompts, pictures would be the units."""
+    rows = ["text,group", *(f"a {thing} for {g},{g}" for thing in THINGS for g in ("base", "us"))]
+    (tmp_path / "prompts.csv").write_text("\n".join(rows))
+    text = "prompts: prompts.csv\nbaseline: {group: base}\nimages_per_prompt: 5\n"
+    text += "generators: [calibrated]\nannotators: [colour]\nmeasures: [bds]\n"
+    power = Power(st.Audit.from_text(text, base=tmp_path).plan())
+    whole, enough = (calls[0].arguments["n_permutations"] for calls in (power._testing, power._simulating))
+    assert whole > enough == 500
+    assert power.n_comparisons * 5 / power.level < 500

@@ -44,6 +44,10 @@ _EVENLY = (np.arange(500) + 0.5) / 500
 _MOST = 5_000
 """Pictures of a condition beyond which nobody is told to draw them."""
 _COARSE = {"n_permutations": 1, "n_bootstrap": 0}
+_TRIED = 40
+"""Comparisons that tell which measures test what is made up."""
+_PER_STEP = 5
+"""Shuffles of prompts that give as small a p as a comparison among all of an audit needs, at least 500."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +203,9 @@ class Power:
     @cached_property
     def _testing(self) -> list[MeasureCall]:
         """Those that test the differences that are made up, without shuffles that no p-value rests on."""
-        labels = self._labels(self._sample(0, _PLACES), 8, 0.5, np.random.default_rng(0))
+        # Two pictures of each prompt at least: else pictures are the units.
+        n = max(8, 2 * self.most_prompts)
+        labels = self._labels(self._sample(0, _TRIED), n, 0.5, np.random.default_rng(0))
         testing = []
         for call in self._comparing:
             ways = [_quicker(call, less) for less in (_COARSE, {"n_bootstrap": 0})]
@@ -211,6 +217,15 @@ class Power:
         if not testing:
             raise self._refused("tests a difference of labels")
         return testing
+
+    @cached_property
+    def _simulating(self) -> list[MeasureCall]:
+        """The same with as many shuffles as p-values near the level of this many comparisons take."""
+        enough = max(500, math.ceil(_PER_STEP * self.n_comparisons / self.level))
+        return [
+            _quicker(call, {"n_permutations": min(enough, call.arguments.get("n_permutations", enough))})
+            for call in self._testing
+        ]
 
     def _planted(self, compared: pl.DataFrame) -> pl.DataFrame:
         """The comparisons with the level that others are compared with."""
@@ -295,7 +310,7 @@ class Power:
         places = min(_PLACES, max(_FEWEST, _PICTURES // n))
         while sum(part.height for part in found) < places / 2 and len(found) < _ROUNDS:
             labels = self._labels(self._sample(len(found), places), n, shift, rng)
-            found.append(self._planted(self._compared(labels, self._testing, margin)))
+            found.append(self._planted(self._compared(labels, self._simulating, margin)))
         rows = pl.concat(found)
         return Simulated(
             rows["p_value"].to_numpy(),
