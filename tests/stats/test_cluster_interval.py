@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stereotrope.stats import Clustered, cluster_js_interval, least_js, pairwise_js
+from stereotrope.stats import Clustered, cluster_js_interval, js_divergence, least_js, pairwise_js
+from stereotrope.stats.cluster_interval import _spread
 
 
 def ends(codes: np.ndarray, groups: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,3 +69,18 @@ def test_the_least_divergence_mirrors_the_greatest_and_may_be_none() -> None:
     assert least_js([20, 0], [20, 20]) == pytest.approx(least_js([0, 20], [20, 20]))
     assert least_js([20, 0], [20, 20]) < least_js([20, 0], [20, 20], level=0.5) < 1
     assert least_js([11, 10], [20, 20]) == 0.0
+
+
+def test_far_apart_the_error_is_the_jackknifes() -> None:
+    codes, group, cluster = labels(5, moved=0.7)
+    spread = _spread(Clustered.of(codes, group, cluster))
+    counts = np.stack([np.bincount(codes[cluster == one, 0], minlength=3) for one in range(20)])
+    # An image's worth, times how alike images of a cluster are, is borrowed from the mean of both sides.
+    pool = spread.alike[0] * counts.sum(axis=0) / 120
+    left = [
+        js_divergence(own.sum(axis=0) - own[one] + pool, other.sum(axis=0) + pool)
+        for own, other in ((counts[:10], counts[10:]), (counts[10:], counts[:10]))
+        for one in range(10)
+    ]
+    plain = 9 * (np.var(left[:10]) + np.var(left[10:]))
+    assert (spread.moved**2).sum() == pytest.approx(plain, rel=1e-5)

@@ -381,15 +381,22 @@ SHARES = np.random.default_rng(4).dirichlet(np.ones(4), (12, 3))
 """Shares of the values of three attributes that pictures of an object have without a cue."""
 
 
-def mitigated_run(seed: int, things: int, n: tuple[int, int], cue: tuple[float, float]) -> pl.DataFrame:
-    """Pictures of three groups, each with its own values in a share ``cue`` of them, before and after."""
-    rng = np.random.default_rng(seed)
+def mitigated_run(
+    seed: int, things: int, n: tuple[int, int], cue: tuple[float, float], prompts: int = 0, icc: float = 0.0
+) -> pl.DataFrame:
+    """Pictures of three groups, each with its own values in a share ``cue`` of them, before and after.
+
+    prompts, icc: Prompts of each condition, where these differ, and how alike their pictures are in the cue.
+    """
+    rng, each = np.random.default_rng(seed), icc and (1 - icc) / icc
     columns: dict[str, list[str]] = {c: [] for c in ("image_id", "attribute", "value", "object", "group")}
     columns["mitigation"] = []
     sides = zip(("none", "avoiding"), n, cue, strict=True)
     for (level, size, share), thing, group in itertools.product(sides, range(things), range(3)):
+        prompt = np.arange(size) * prompts // size
         for name in range(3):
-            typical = rng.random(size) < share
+            of = rng.beta(share * each, (1 - share) * each, prompts)[prompt] if icc else share
+            typical = rng.random(size) < of
             drawn = np.where(typical, (group + name) % 4, rng.choice(4, size, p=SHARES[thing, name]))
             columns["image_id"] += [f"{level}{thing}{group}{i}" for i in range(size)]
             columns["attribute"] += [f"a{name}"] * size
@@ -397,6 +404,9 @@ def mitigated_run(seed: int, things: int, n: tuple[int, int], cue: tuple[float, 
             columns["object"] += [f"o{thing}"] * size
             columns["group"] += [f"g{group}"] * size
             columns["mitigation"] += [level] * size
+            if prompts:
+                asked = [f"{level}{thing}{group}-{p}" for p in prompt]
+                columns.setdefault("prompt_id", []).extend(asked)
     return pl.DataFrame(columns).with_columns(generator=pl.lit("m"), dimension=pl.lit("d"))
 
 
@@ -420,13 +430,15 @@ REMEDIES = [
 
 
 def judged(
-    things: int, n: tuple[int, int], cue: tuple[float, float], runs: int
+    things: int, n: tuple[int, int], cue: tuple[float, float], runs: int, **alike: float
 ) -> tuple[float, float, float, int]:
     """Truth, mean estimate, coverage and the number of runs in which a remedy is called a harm."""
     true, values, held, harms = true_change(things, cue), [], [], 0
     quick = {"within": ("generator", "object", "mitigation"), "n_permutations": 0, "n_bootstrap": 100}
     for seed in range(runs):
-        found = change(cds(mitigated_run(seed, things, n, cue), **quick), "mitigation", dimension=None)
+        found = change(
+            cds(mitigated_run(seed, things, n, cue, **alike), **quick), "mitigation", dimension=None
+        )
         row = only(found, generator="m")
         if row["value"] is None:
             continue
@@ -453,6 +465,18 @@ def test_no_remedy_is_called_a_harm_in_a_thousand_runs(things, n, cue) -> None:
     true, mean, coverage, harms = judged(things, n, cue, 200)
     assert mean == pytest.approx(true, abs=0.1)
     assert coverage >= 0.92 - 2 * np.sqrt(0.92 * 0.08 / 200)
+    assert harms == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("prompts", "icc"), [(5, 0.1), (5, 0.3), (10, 0.3)])
+def test_changes_over_prompts_are_held(prompts: int, icc: float, capsys) -> None:
+    n = (4 * prompts, 4 * prompts)
+    true, mean, coverage, harms = judged(4, n, (0.6, 0.3), 60, prompts=prompts, icc=icc)
+    with capsys.disabled():
+        print(f"\n{prompts} prompts, {icc}: true {true:.2f}, mean {mean:.2f}, held {coverage:.3f}", end="")
+    assert mean == pytest.approx(true, abs=0.1)
+    assert coverage >= 0.92 - 2 * np.sqrt(0.92 * 0.08 / 60)
     assert harms == 0
 
 
