@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -118,3 +120,21 @@ def test_every_command_that_draws_or_looks_takes_an_engine(tmp_path: Path) -> No
         ended = runner.invoke(app, [*command, "--ray-address", "auto"])
         assert isinstance(ended.exception, UsageError), command
         assert "--ray-address is of the engine ray" in str(ended.exception)
+
+
+@pytest.mark.parametrize(
+    ("in_hand", "halted", "other"), [(True, False, "b"), (False, False, None), (True, True, None)]
+)
+def test_a_worker_that_ends_with_work_in_hand_is_replaced(
+    in_hand: bool, halted: bool, other: str | None
+) -> None:
+    crew = object.__new__(crews.RayCluster)
+    told: list[str] = []
+    crew._ray = SimpleNamespace(get=lambda ref: None, exceptions=SimpleNamespace(RayActorError=OSError))
+    crew._head = SimpleNamespace(has=lambda number, name: in_hand)
+    crew._replaced = lambda name, why: told.append(why) or "b"
+    job = SimpleNamespace(halted=threading.Event())
+    if halted:
+        job.halted.set()
+    assert crew._successor(None, "a", 0, job) == other
+    assert [why.count("ended with work in hand") for why in told] == [1] * (other is not None)

@@ -136,7 +136,7 @@ class RayCluster:
             ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
             for ref in ended:
                 name, n = at_work.pop(ref)
-                if (other := self._successor(ref, name)) is not None:
+                if (other := self._successor(ref, name, number, job)) is not None:
                     free.append((other, n))
             if job.stop.is_set() and not told:
                 told = True
@@ -172,12 +172,15 @@ class RayCluster:
         for at in range(min(len(names), lanes)):
             yield names[(number + at) % len(names)], (lanes - at - 1) // len(names) + 1
 
-    def _successor(self, ref: Any, name: str) -> str | None:
-        """Hear how a hand ended its work; the name of another one where it died."""
+    def _successor(self, ref: Any, name: str, number: int, job: OpenJob) -> str | None:
+        """Hear how a hand ended its work; the name of another one where it died, or gave up."""
         try:
             self._ray.get(ref)
         except self._ray.exceptions.RayActorError as error:
             return self._replaced(name, str(error))
+        if self._head.has(number, name) and not job.halted.is_set():
+            # The desk was lost to it before it was ended for that.
+            return self._replaced(name, "it ended with work in hand, as the head was out of its reach")
         return None
 
     def _now(self, name: str) -> tuple[str, Any]:
