@@ -53,8 +53,8 @@ class FolderIndex:
         """Forget the names of what was found; files are still located and read."""
         self.pictures = []
 
-    def locate(self, name: str) -> tuple[str, Path]:
-        """Return the relative name that exists and its resolved path.
+    def locate(self, name: str) -> str:
+        """Return the relative name that exists; where it leads is looked at when it is read.
 
         A name that is not there is looked for in its other Unicode normalisation, because archives made
         on macOS spell accents apart. Percent signs are plain characters; nothing is decoded.
@@ -70,13 +70,22 @@ class FolderIndex:
             if len(spellings) != 1:
                 raise PictureError("file is missing")
             relative = spellings[0]
-        return relative, Path(self._contained(relative))
+        return relative
 
     def read(self, relative: str) -> bytes:
-        """Read a located file, its place checked again."""
-        return read_file(self._contained(relative))
+        """Read a located file.
 
-    def _contained(self, relative: str) -> str:
+        Raises PictureError: It leads out of the folder or nowhere, is no regular file, or too large.
+        Raises PictureUnavailable: It cannot be read just now.
+        """
+        return read_file(self.contained(relative))
+
+    def contained(self, relative: str) -> str:
+        """Return where a located file leads.
+
+        Raises PictureError: Out of the folder, or nowhere.
+        Raises PictureUnavailable: It cannot be looked at just now.
+        """
         path = os.path.join(self._base, relative)
         try:
             resolved = os.path.realpath(path, strict=True)

@@ -164,7 +164,7 @@ class FolderGenerator(Generator):
             return ImageResult(None, "absent", NOT_AT_HAND)
         known, file = request.params["sha256"], self.folder / (request.source or "")
         try:
-            data = self._index.read(self._index.locate(request.source or "")[0])
+            data = self._index.read(self._index.locate(request.source or ""))
         except PictureError as error:
             if known is None:
                 return ImageResult(None, "excluded", error.reason)
@@ -236,7 +236,7 @@ class FolderGenerator(Generator):
         inside = listed and not listed.startswith("/") and folder != PurePosixPath()
         source = f"{folder}/{listed}" if inside else listed
         try:
-            source, _ = self._index.locate(source)
+            source = self._index.locate(source)
             return source, hashlib.sha256(self._index.read(source)).hexdigest(), False
         except PictureError as error:  # its request is kept, and `process` says the reason
             return source, None, self._allowed and error.reason == FILE_MISSING

@@ -170,7 +170,7 @@ def _read_found(index: FolderIndex, path: Path) -> RowFile:
     """Read a metadata file that nobody named, so only if it lies in the folder."""
     relative = path.relative_to(index.root).as_posix()
     try:
-        index.locate(relative)
+        index.contained(index.locate(relative))
     except PictureError as error:
         raise MetadataError(f"{relative}: {error.reason}; name the file to read with metadata:") from error
     return read_rows(path)

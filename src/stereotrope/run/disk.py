@@ -58,7 +58,7 @@ def full_is_run_error(path: Path) -> Iterator[None]:
         raise
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path | str) -> None:
     """Make renames in ``folder`` durable; does nothing where folders cannot be synced (Windows)."""
     if os.name == "nt":
         return
@@ -92,7 +92,8 @@ def written_atomic(path: Path) -> Iterator[BinaryIO]:
     Raises RunError: The disk is full; what was at ``path`` is as it was.
     Raises OSError: It cannot be written; it names ``path``.
     """
-    temporary = path.with_name(f"{TMP_PREFIX}{secrets.token_hex(6)}-{path.name}")
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f"{TMP_PREFIX}{secrets.token_hex(6)}-{name}")
     with full_is_run_error(path):
         try:
             with open(temporary, "xb") as handle:
@@ -100,11 +101,13 @@ def written_atomic(path: Path) -> Iterator[BinaryIO]:
                 handle.flush()
                 os.fsync(handle.fileno())
             os.replace(temporary, path)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        finally:
-            temporary.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            if isinstance(error, OSError):
+                raise OSError(error.errno, error.strerror, str(path)) from error
+            raise
+        sync_folder(folder or os.curdir)
 
 
 def sweep(folder: Path, *, below: bool = True) -> None:
