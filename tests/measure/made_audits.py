@@ -20,7 +20,7 @@ class Made:
     planted, shift: Part of the comparisons in which one value's share grows, and by how much.
     prompts, icc: Prompts of each condition, and correlation of what is drawn (before it is cut into values)
         within one.
-    seeds: Correlation of the pictures that groups draw from one seed.
+    seeds: Correlation of the pictures that groups, and prompts of a condition, draw from one seed.
     values: Least and greatest number of values of an attribute.
     concentration: Parameter of the Dirichlet distribution that their shares are from.
     """
@@ -44,12 +44,13 @@ def made_labels(made: Made, seed: int) -> tuple[pl.DataFrame, set[Place]]:
     rng = np.random.default_rng(seed)
     groups = ["base", *(f"g{i}" for i in range(1, made.groups))]
     parts, planted = [], set[Place]()
-    prompt = np.arange(made.n) // (made.n // made.prompts)
+    each = made.n // made.prompts
+    prompt, drawn_by = np.divmod(np.arange(made.n), each)
     for m in range(made.models):
         for o in range(made.objects):
             sizes = rng.integers(made.values[0], made.values[1] + 1, made.attributes)
             shares = [rng.dirichlet(np.full(k, made.concentration)) for k in sizes]
-            of_seed = rng.normal(size=(made.n, made.attributes))
+            of_seed = rng.normal(size=(each, made.attributes))[drawn_by]
             for group in groups:
                 drawn = np.sqrt(0.5) * rng.normal(size=(made.n, 1))
                 drawn = drawn + np.sqrt(0.5) * rng.normal(size=(made.n, made.attributes))
@@ -71,10 +72,11 @@ def made_labels(made: Made, seed: int) -> tuple[pl.DataFrame, set[Place]]:
         "value": np.concatenate([values for *_, values in parts]),
         "number": np.tile(np.arange(n), len(parts)),
         "prompt": np.tile(prompt, len(parts)),
+        "seed": np.tile(drawn_by, len(parts)),
     }
     condition = pl.concat_str("generator", "object", "group", separator=" ")
     return pl.DataFrame(named).select(
-        "generator", "object", "group", "attribute", pl.format("v{}", "value").alias("value"),
+        "generator", "object", "group", "attribute", "seed", pl.format("v{}", "value").alias("value"),
         image_id=pl.concat_str(condition, "number", separator=" "),
         prompt_id=pl.concat_str(condition, "prompt", separator=" "),
     ), planted  # fmt: skip

@@ -250,6 +250,7 @@ def test_few_pictures_that_never_show_a_value_do_not_make_sides_alike(by) -> Non
         Made(prompts=5, icc=0.1),
         Made(prompts=5, icc=0.3),
         Made(n=40, prompts=10, icc=0.3),
+        Made(n=40, prompts=8, icc=0.1, seeds=0.1),
     ],
     ids=[
         "independent",
@@ -259,6 +260,7 @@ def test_few_pictures_that_never_show_a_value_do_not_make_sides_alike(by) -> Non
         "icc 0.1",
         "icc 0.3",
         "10 prompts, icc 0.3",
+        "8 prompts that share seeds",
     ],
 )
 def test_whole_audits_without_any_effect_list_no_difference(made: Made, capsys) -> None:

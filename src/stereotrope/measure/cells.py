@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.seeds import SeedGrid
 from stereotrope.measure.tidy import excluded_json
 from stereotrope.measure.units import Claim, claim_of
 from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_mixture, icc_weights
@@ -68,6 +69,11 @@ class Cell:
             for prompt, count in prompts.items():
                 total[prompt] = total.get(prompt, 0) + count
         return {prompt: total[prompt] for prompt in sorted(total, key=lambda p: p or "")}
+
+    @cached_property
+    def seed_grid(self) -> SeedGrid | None:
+        """Its pictures by prompt and seed, where these are known and shared."""
+        return SeedGrid.of(self.by_seed) if self.by_seed else None
 
     @cached_property
     def claim(self) -> Claim:

@@ -154,8 +154,8 @@ def effective_sides(
     both = one, other
     claim = claim_of(*(cell.prompts for cell in both))
     apart = None
-    if claim.prompts and one.by_seed and other.by_seed:
-        apart = seeds_apart(one.by_seed, other.by_seed, value)
+    if claim.prompts and one.seed_grid and other.seed_grid:
+        apart = seeds_apart(one.seed_grid, other.seed_grid, value)
 
     def parts_by(seeds: Sequence[Crossed | None]) -> list[float]:
         sides = zip(both, seeds, strict=True)

@@ -196,14 +196,65 @@ def seeds_of_cells(cells: Sequence[SeedCounts]) -> list[Crossed] | None:
     return [Crossed(*of) for of in zip(shared.alike, weights, strict=True)]
 
 
-def seeds_apart(one: SeedCounts, other: SeedCounts, value: str) -> tuple[Crossed, Crossed] | None:
-    """What seeds do to the difference of a value's share between two cells; None where none are shared."""
-    shared = SharedSeeds.of_counts([one, other])
-    if shared is None:
-        return None
-    here, there = (pl.Series([at], dtype=pl.UInt32) for at in (0, 1))
-    weights = shared.weights_of_pairs(here, there, pl.Series([value]), np.zeros(1, np.int64), [""])[0]
-    return Crossed(shared.alike[0], weights), Crossed(shared.alike[1], weights)
+@dataclass(frozen=True)
+class SeedGrid:
+    """The pictures of one cell by value, prompt and seed, where its prompts share seeds.
+
+    more: Value → by how much pictures of each seed show it more than their prompts lead one to expect.
+    within: Value → what the squares of these are on average where seeds do nothing.
+    n, squares: Pictures, and Σ of squares of those of each seed.
+    """
+
+    seeds: tuple[int, ...]
+    more: Mapping[str, Floats]
+    within: Mapping[str, float]
+    n: float
+    squares: float
+
+    @classmethod
+    def of(cls, counts: SeedCounts) -> SeedGrid | None:
+        """None where fewer than four seeds are known or shared."""
+        prompts, seeds = {of[1] for of in counts}, {of[2] for of in counts}
+        pairs = {of[1:] for of in counts}
+        enough = len(prompts) >= FEWEST_PROMPTS and len(seeds) >= FEWEST_SEEDS and len(pairs) > len(seeds)
+        if None in seeds or not enough:
+            return None
+        names, known = sorted({of[0] for of in counts}), [seed for seed in seeds if seed is not None]
+        place: dict[object, int] = {}
+        for some in (names, [("prompt", of) for of in prompts], known):
+            place |= {of: at for at, of in enumerate(some)}
+        grid = np.zeros((len(names), len(prompts), len(known)))
+        for (name, prompt, seed), k in counts.items():
+            grid[place[name], place["prompt", prompt], place[seed]] += k
+        n = grid.sum(axis=0)
+        share = grid.sum(axis=2) / n.sum(axis=1)
+        more = grid.sum(axis=1) - share @ n
+        within = (n.sum(axis=1) * share * (1 - share)).sum(axis=1)
+        return cls(
+            tuple(known),
+            dict(zip(names, more, strict=True)),
+            dict(zip(names, within.tolist(), strict=True)),
+            float(n.sum()),
+            float((n.sum(axis=0) ** 2).sum()),
+        )
+
+    def scatter(self, value: str) -> Scatter:
+        """How pictures of a seed are scattered, in parts of the square of all pictures."""
+        more, within = self.more.get(value, np.zeros(1)), self.within.get(value, 0.0)
+        parts = (float(more @ more) / self.n**2, within / self.n**2, self.squares / self.n)
+        return Scatter(*map(np.asarray, (*parts, self.n**2 / self.squares)))
+
+
+def seeds_apart(one: SeedGrid, other: SeedGrid, value: str) -> tuple[Crossed, Crossed]:
+    """What seeds do to the difference of a value's share between two cells."""
+    gaps: dict[int, float] = dict.fromkeys((*one.seeds, *other.seeds), 0.0)
+    for sign, side in ((1, one), (-1, other)):
+        for seed, more in zip(side.seeds, side.more.get(value, np.zeros(len(side.seeds))), strict=True):
+            gaps[seed] += sign * more / side.n
+    between = np.asarray(sum(gap * gap for gap in gaps.values()))
+    weights = crossed_weights([crossed_evidence(one.scatter(value), other.scatter(value), between)])[0]
+    first, second = (Crossed(np.asarray(side.squares / side.n - 1), weights) for side in (one, other))
+    return first, second
 
 
 def _spread(sums: pl.DataFrame, size: int) -> Floats:

@@ -164,8 +164,10 @@ def widened_number(
     if crossed is None:
         return _widened(number, variance, weights, grown > 0, level)
     across = np.maximum(np.asarray(crossed.alike, np.float64), 0.0)
-    left = _widened(number, variance, weights, grown > 0, level)
     some = np.flatnonzero(across > 0)
+    left = number.copy()
+    if some.size < left.size:
+        left = _widened(number, variance, weights, grown > 0, level)
     for part in np.split(some, range(_AT_ONCE, some.size, _AT_ONCE)):
         both = variance[part, :, None] + across[part, None, None] * ((1 - ICC_GRID)[:, None] * ICC_GRID)
         product = weights[part, :, None] * crossed.weights[part, None, :]
