@@ -56,7 +56,9 @@ def test_pictures_are_kept_and_read_where_the_url_says_and_checked_against_their
     with pytest.raises(RunDamaged, match="the picture is missing"):
         store.get(other.path)
     files.pipe_file(f"{tmp_path}/{stored.path}", b"else")
-    with pytest.raises(RunDamaged, match=rf"{url}/{stored.path}: the picture was changed"):
+    with pytest.raises(
+        RunDamaged, match=rf"{url}/{stored.path}: the picture was changed .*; remove it there, and run"
+    ):
         store.get(stored.path)
 
 
@@ -127,6 +129,7 @@ def test_where_pictures_lie_cannot_be_changed(tmp_path: Path, url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "match"),
     [
+        ("pictures", "'pictures' is no URL; write s3://bucket/first, say"),
         ("nowhere://bucket", "'nowhere://bucket' is no URL that fsspec knows: Protocol not known: nowhere"),
         ("sftp://me:secret@host/a", "must hold no password; leave it out"),
         ("abfs://box/first", "needs a package that is not installed .*pip install fsspec, and"),

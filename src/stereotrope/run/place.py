@@ -28,6 +28,10 @@ class PicturePlace:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        if "://" not in url:
+            raise UsageError(
+                f"pictures: {url!r} is no URL; write s3://bucket/first, say, or file:///mnt/pictures"
+            )
         if urlsplit(url).password is not None:
             raise UsageError(
                 "pictures: a URL is kept in the run folder and must hold no password; leave it out, and give "

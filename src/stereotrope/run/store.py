@@ -86,9 +86,10 @@ class PictureStore:
         if data is None:
             raise RunDamaged(f"{file}: the picture is missing; run the same command again to make it anew")
         if hashlib.sha256(data).hexdigest() != sha256:
+            first = "" if self.place is None else "remove it there, and "
             raise RunDamaged(
-                f"{file}: the picture was changed since it was stored; run the same command again to make "
-                "it anew"
+                f"{file}: the picture was changed since it was stored; {first}run the same command again to "
+                "make it anew"
             )
         return data
 
