@@ -136,6 +136,7 @@ def assert_survives(study, kills):
     assert noted("killed").count("12") <= batches.count("12") + len(hit)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_while_it_searches_texts_ends_in_the_same_tables(study):
     assert_survives(study, lambda n: [n - 2])
 

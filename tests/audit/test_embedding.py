@@ -120,6 +120,7 @@ def test_copies_of_a_picture_are_encoded_once(tmp_path, tiny_clip, counted):
     assert alike["low"].null_count() == 2
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_it_encodes_ends_in_the_same_bytes(tmp_path, tiny_clip, counted):
     pictures(tmp_path)
     text = AUDIT % (PROMPTS, encoder_entry(tiny_clip))

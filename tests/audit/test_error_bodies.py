@@ -13,7 +13,9 @@ import stereotrope as st
 from stereotrope.errors import IncompleteError
 from stereotrope.testing import Loopback
 
-ADAPTERS = ("openai", "gemini", "imagen", "replicate")
+SLOW = pytest.mark.slow
+ADAPTERS = ("openai", "gemini", pytest.param("imagen", marks=SLOW), pytest.param("replicate", marks=SLOW))
+"""Every body of every adapter is read in tests/generate/remote/test_bodies.py; here audits of two."""
 
 
 def audit_of(generators: list[dict[str, Any]], annotators: list[Any]) -> st.Audit:
@@ -31,7 +33,7 @@ def drawn(server: Loopback, adapter: str, bodies: dict[str, Any]) -> st.Audit:
     """One generator for each body, one picture each, and one that is well."""
     made = [entry(adapter, server, "well", name="well", seed=False)]
     made += [entry(adapter, server, f"m{i}", name=f"m{i}", seed=False, tries=1) for i in range(len(bodies))]
-    return audit_of(made, ["colour"])
+    return audit_of(made, ["blank"])
 
 
 def misbehave(server: Loopback, bodies: dict[str, Any], head: str) -> None:

@@ -83,9 +83,22 @@ def template(name, url):
     return text
 
 
-@pytest.mark.parametrize("name", [*SUITES, "own"])
+NEXT_TO_NOTHING = {"one": (1, True), "refusals": (0, True), "one-then-none": (1, False)}
+
+
 @pytest.mark.parametrize(
-    ("pictures", "refuses"), [(1, True), (1, False), (0, True)], ids=["one", "one-then-none", "refusals"]
+    ("name", "pictures", "refuses"),
+    [
+        # Pictures that are missing are told alike in every suite.
+        pytest.param(
+            name,
+            *how,
+            id=f"{name}-{way}",
+            marks=[pytest.mark.slow] * (way == "one-then-none" and name != "own"),
+        )
+        for way, how in NEXT_TO_NOTHING.items()
+        for name in (*SUITES, "own")
+    ],
 )
 def test_a_run_of_next_to_nothing_has_a_report_and_a_screen(
     tmp_path, monkeypatch, capsys, drawn, name, pictures, refuses

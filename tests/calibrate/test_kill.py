@@ -44,6 +44,7 @@ def killed(tmp_path):
         yield server, ended, tmp_path / "run"
 
 
+@pytest.mark.slow
 def test_kill_and_continue_pays_nothing_twice_and_says_the_same(killed, tmp_path) -> None:
     server, ended, folder = killed
     assert ended.returncode == 3, ended.stderr

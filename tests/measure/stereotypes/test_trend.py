@@ -40,14 +40,16 @@ def test_figure_3_follows_from_table_1_but_for_flux() -> None:
     assert most.select("value", "category").row(0) == (pytest.approx(0.688), "turban")
 
 
-def labels(shares: dict[str, dict[str, float]], n: int, rng: np.random.Generator) -> pl.DataFrame:
+def labels(
+    shares: dict[str, dict[str, float]], n: int, rng: np.random.Generator, model: str = "m"
+) -> pl.DataFrame:
     parts = [
         pl.DataFrame(
             {
                 "image_id": [f"{concept}-{i}" for i in range(n)],
                 "attribute": attribute,
                 "concept": concept,
-                "generator": "m",
+                "generator": model,
                 "value": np.where(rng.uniform(size=n) < share, "yes", "no"),
             }
         )
@@ -65,17 +67,15 @@ def known(shares: dict[str, dict[str, float]]) -> pl.DataFrame:
 def test_where_nothing_is_above_both_read_their_floors() -> None:
     rng = np.random.default_rng(3)
     shares = {"one": {"a": 0.5, "b": 0.2, "c": 0.05}}
-    seen = {"mean": [], "greatest": []}
+    many = pl.concat([labels(shares, 25, rng, model=f"m{i}") for i in range(150)])
+    found = measure.stereotype_trend(measure.stereotype_score(many, known(shares)))
     floors = {}
-    for _ in range(150):
-        scores = measure.stereotype_score(labels(shares, 25, rng), known(shares))
-        found = measure.stereotype_trend(scores)
-        for kind, values in seen.items():
-            row = found.filter(measure=f"stereotype_{kind}").row(0, named=True)
-            values.append(row["value"])
-            floors[kind] = row["floor"]
-    for kind, values in seen.items():
-        assert np.mean(values) == pytest.approx(floors[kind], abs=3.5 * np.std(values) / np.sqrt(150))
+    for kind in ("mean", "greatest"):
+        rows = found.filter(measure=f"stereotype_{kind}")
+        assert rows.height == 150
+        (floors[kind],) = rows["floor"].round(9).unique()
+        error = rows["value"].std() / np.sqrt(150)
+        assert rows["value"].mean() == pytest.approx(floors[kind], abs=3.5 * error)
     assert floors["greatest"] > 1.5 * floors["mean"]
 
 

@@ -182,6 +182,7 @@ def test_a_driver_that_is_killed_goes_on_where_it_was_without_a_cluster(
     assert_small_run(folder, undisturbed, 1)
 
 
+@pytest.mark.slow
 def test_an_audit_without_a_network_ends_in_the_same_bytes(
     cluster: Any, tmp_path: Path, tiny_clip: Path
 ) -> None:
@@ -292,6 +293,7 @@ class Broken:
         return {"v": 1 // (1 - item)}
 
 
+@pytest.mark.slow
 def test_what_computes_on_a_gpu_gets_one_a_worker_and_a_bug_comes_back_as_it_is(
     cluster: Any, tmp_path: Path
 ) -> None:
