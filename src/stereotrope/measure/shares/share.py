@@ -78,7 +78,7 @@ def share(
     pictures of a prompt are is learned from all cells of the attribute in the frame. It covered 0.93 to 0.98
     at an intra-class correlation of 0.1 and 0.3, more at 0 (docs/explanation/interval-coverage.md). Over
     three prompts or fewer it holds for ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot
-    tell (``no_prompt_id``). Where a column ``seed`` says that prompts were drawn with the same four seeds or
+    tell (``no_prompt_id``). Where a column ``seed`` says that four prompts or more share four seeds or
     more, pictures of one seed are taken to be as alike as they look
     (:func:`stereotrope.stats.crossed_weights`), and the interval is of other seeds too.
 

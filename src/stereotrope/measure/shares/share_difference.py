@@ -103,9 +103,9 @@ def share_difference(
     two models, what these have in common narrows the interval, and from six prompts on the sides of each are
     exchanged (:func:`stereotrope.stats.cluster_flip_test`).
     The interval covered 0.93 to 0.98 at an intra-class correlation of 0.1 and 0.3 (0.93 to 1 at 0).
-    Where prompts share seeds (column ``seed``), what these do to one side alone counts as well, in p by a
-    larger error of its normal quantile; what they do to both sides cancels.
-    Else they hold for ``these prompts`` alone. A frame without the column ``prompt_id`` cannot
+    Over fewer than four prompts interval and p hold for ``these prompts`` alone. Where prompts share seeds
+    (column ``seed``), what these do to one side alone widens the interval, and p grows as if its standard
+    error were as much larger; what they do to both sides cancels. A frame without ``prompt_id`` cannot
     tell (``no_prompt_id``). ``p_least`` is the least p that the same counts could have had.
 
     References
