@@ -202,7 +202,7 @@ class Differences:
         if not verdicts["alike"]:
             return ""
         rest = verdicts["not enough"]
-        others = f" The pictures do not tell of {_thousands(rest)}." if rest else ""
+        others = f" Of {_thousands(rest)} these pictures cannot say which." if rest else ""
         n = verdicts["alike"]
         return (
             f" {_thousands(n)} {'is' if n == 1 else 'are'} alike within ±{two_decimals(self.margin)}.{others}"
