@@ -179,3 +179,41 @@ def test_shares_over_shared_seeds_cover_in_many_cases(shape: tuple[int, int], ca
         assert found["both"][0] > 0.9
         assert found["both"][1] < 0.09
         assert found["one"][1] < 0.12
+
+
+def drawn(seeds_of_other: list[int | None]) -> pl.DataFrame:
+    """Eight prompts with 12 seeds, of which half show the value; the other model as coins fall."""
+    rng = np.random.default_rng(5)
+    shows, rows = rng.random(12) < 0.5, []
+    for prompt in range(8):
+        for seed in range(12):
+            one = shows[seed] if rng.random() < 0.7 else rng.random() < 0.5
+            for model, value, known in (("a", one, seed), ("b", rng.random() < 0.5, seeds_of_other[seed])):
+                of = known if known is None or model == "a" else known + 100 * prompt
+                rows.append((f"{model}{prompt}-{seed}", f"p{prompt}", model, "x", ["no", "yes"][value], of))
+    columns = ["image_id", "prompt_id", "generator", "attribute", "value"]
+    frame = pl.DataFrame(rows, schema={**dict.fromkeys(columns, pl.String), "seed": pl.Int64}, orient="row")
+    return frame.with_columns(excluded=pl.lit(None, pl.String))
+
+
+def difference(labels: pl.DataFrame) -> dict[str, object]:
+    asked = {"within": [], "attribute": "x", "group": "generator", "baseline": "a", "value": "yes"}
+    return measure.share_difference(labels, **asked).filter(category="yes").row(0, named=True)
+
+
+@pytest.mark.parametrize("others", [[None] * 12, list(range(12))], ids=["no seeds", "seeds of each prompt"])
+def test_seeds_that_one_side_alone_shares_count_in_full(others: list[int | None]) -> None:
+    labels = drawn(others)
+    seen, blind = difference(labels), difference(labels.with_columns(seed=pl.lit(None, pl.Int64)))
+    assert seen["high"] - seen["low"] > 1.4 * (blind["high"] - blind["low"])
+    evidence = FindingEvidence(labels)
+    cells = (evidence.cell("x", {"generator": model}) for model in "ba")
+    assert difference_of(*cells, "yes", level=0.95)[1:] == pytest.approx(
+        (seen["low"], seen["high"]), abs=1e-3
+    )
+
+
+def test_the_same_labels_give_the_same_bytes_each_time() -> None:
+    labels = drawn(list(range(12)))
+    assert len({str(difference(labels)) for _ in range(6)}) == 1
+    assert len({measure.share(labels).write_csv() for _ in range(6)}) == 1

@@ -464,3 +464,27 @@ def test_a_worker_that_waits_gives_up_when_stop_is_set(ledger: Ledger) -> None:
             stop=stop,
             progress=lambda done, _: done == 4 and stop.set(),
         )
+
+
+@pytest.mark.parametrize("asked", ["stop", "nothing"])
+def test_quick_work_that_becomes_slow_lands_each_and_can_be_stopped(ledger: Ledger, asked: str) -> None:
+    stop, late = threading.Event(), []
+
+    class Slowing:
+        def process(self, item: int) -> dict[str, int]:
+            if item >= 100:
+                time.sleep(0.03)
+                late.append(item)
+                if asked == "stop":
+                    stop.set()
+            return {"v": item}
+
+    stage, landed = Stage("s", Slowing, quick=True), [0]
+    work = {"ledger": ledger, "stop": stop, "progress": lambda done, total: landed.append(done)}
+    if asked == "stop":
+        with pytest.raises(Interrupted):
+            carried(stage, pairs(200), **work)
+        assert late == [100]
+        return
+    carried(stage, pairs(110), **work)
+    assert np.diff(landed)[-8:].tolist() == [1] * 8

@@ -129,6 +129,8 @@ def test_where_pictures_lie_cannot_be_changed(tmp_path: Path, url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "match"),
     [
+        ("file://", "'file://' is no URL; write"),
+        ("s3://[x/y", "is no URL that fsspec knows: Invalid IPv6"),
         ("pictures", "'pictures' is no URL; write s3://bucket/first, say"),
         ("nowhere://bucket", "'nowhere://bucket' is no URL that fsspec knows: Protocol not known: nowhere"),
         ("sftp://me:secret@host/a", "must hold no password; leave it out"),
@@ -155,3 +157,22 @@ def test_a_place_that_fails_is_told_and_nothing_is_lost(tmp_path: Path, url: str
     for read in (lambda: place.read("a"), place.names):
         with pytest.raises(PictureUnavailable, match=r"\(503 slow down\); the same command tries again"):
             read()
+
+
+def test_a_run_whose_ledger_is_lost_is_refused_wherever_its_pictures_lie(tmp_path: Path, url: str) -> None:
+    with RunFolder(tmp_path / "run", pictures=url) as run:
+        stored = run.store.put(png(1))
+        assert [*run.store.paths] == [stored.path]
+    (tmp_path / "run" / "ledger.db").unlink()
+    with pytest.raises(RunDamaged, match="its pictures are there; put it back"), RunFolder(tmp_path / "run"):
+        pass
+
+
+def test_a_folder_is_kept_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with RunFolder("run", pictures="file://out/pictures") as run:
+        stored = run.store.put(png(1))
+    assert (tmp_path / "run" / RECORD).read_text() == f"file://{tmp_path}/out/pictures\n"
+    monkeypatch.chdir("/")
+    with RunFolder(tmp_path / "run") as run:
+        assert run.store.get(stored.path) == png(1)

@@ -9,7 +9,7 @@ from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import ANNOTATE, GENERATE
 from stereotrope.errors import RunDamaged, RunError
-from stereotrope.run import Ledger, Run
+from stereotrope.run import Ledger, PictureStore, Run
 from stereotrope.run import open as open_run
 
 _SETTLED = ("ok", "refused")
@@ -125,5 +125,4 @@ def _unrecorded(folder: Path) -> int:
     """Pictures of the folder that the ledger does not speak of."""
     with Ledger(folder / "ledger.db", readonly=True) as ledger:
         known = {payload.get("path") for part in ledger.parts(GENERATE) for payload in part.values()}
-    files = (folder / "pictures").rglob("*") if (folder / "pictures").is_dir() else ()
-    return sum(file.is_file() and file.relative_to(folder).as_posix() not in known for file in files)
+    return sum(path not in known for path in PictureStore(folder).paths)

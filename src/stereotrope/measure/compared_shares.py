@@ -79,4 +79,10 @@ def _seeds_apart(table: CellTable, rows: pl.DataFrame) -> Floats | None:
     told = table.seeds.weights_of_pairs(
         rows["cell"], rows["other"], rows["category"], pair, rows["attribute"].gather(first).to_list()
     )
-    return np.asarray(told[pair], np.float64)
+    across = np.asarray(told[pair], np.float64)
+    cell, other = (rows[side].to_numpy().astype(np.int64) for side in ("cell", "other"))
+    here, there = table.seeds.alike[cell] > 0, table.seeds.alike[other] > 0
+    if table.seed_weights is not None:  # where one side alone shares seeds, nothing of them cancels
+        alone = here != there
+        across[alone] = table.seed_weights[np.where(here, cell, other)[alone]]
+    return across

@@ -41,8 +41,9 @@ class SeedRows(NamedTuple):
             size = pl.Series(side.n)[side.residuals[_ROW]]
             both.append(side.residuals.with_columns(more=pl.col("more") / size))
         paired = both[0].join(both[1], on=[_ROW, SEED_COLUMN], how="full", coalesce=True, suffix="_other")
+        paired = paired.sort(_ROW, SEED_COLUMN)  # sums of the same numbers in the same order
         gap = pl.col("more").fill_null(0.0) - pl.col("more_other").fill_null(0.0)
-        between = _spread(paired.group_by(_ROW).agg(of=(gap * gap).sum()), len(self.n))
+        between = _spread(paired.group_by(_ROW, maintain_order=True).agg(of=(gap * gap).sum()), len(self.n))
         return crossed_evidence(self._in_parts(), other._in_parts(), between)
 
     def _in_parts(self) -> Scatter:
@@ -120,14 +121,19 @@ class SharedSeeds:
         asked = pl.DataFrame({_CELL: cell.cast(pl.UInt32), "value": category}).with_row_index(_ROW)
         keys = [_CELL, "value", "prompt_id", SEED_COLUMN]
         rows = asked.join(self._grid, on=_CELL).join(self.seen, on=keys, how="left", nulls_equal=True)
+        rows = rows.sort(_ROW, "prompt_id", SEED_COLUMN)  # sums of the same numbers in the same order
         k, n = pl.col("k").fill_null(0), pl.col("n")
-        of_prompt = rows.group_by(_ROW, "prompt_id").agg(k_all=k.sum(), n_all=n.sum())
+        of_prompt = rows.group_by(_ROW, "prompt_id", maintain_order=True).agg(k_all=k.sum(), n_all=n.sum())
         within = pl.col("k_all") * (pl.col("n_all") - pl.col("k_all")) / pl.col("n_all")
-        scattered = _spread(of_prompt.group_by(_ROW).agg(of=within.sum()), len(cell))
-        joined = rows.join(of_prompt, on=[_ROW, "prompt_id"], nulls_equal=True)
+        scattered = _spread(of_prompt.group_by(_ROW, maintain_order=True).agg(of=within.sum()), len(cell))
+        on = [_ROW, "prompt_id"]
+        joined = rows.join(of_prompt, on=on, nulls_equal=True, maintain_order="left")
         more = (k - n * pl.col("k_all") / pl.col("n_all")).sum()
-        residuals = joined.group_by(_ROW, SEED_COLUMN).agg(more=more)
-        between = _spread(residuals.group_by(_ROW).agg(of=(pl.col("more") ** 2).sum()), len(cell))
+        residuals = joined.group_by(_ROW, SEED_COLUMN, maintain_order=True).agg(more=more)
+        residuals = residuals.sort(_ROW, SEED_COLUMN)
+        between = _spread(
+            residuals.group_by(_ROW, maintain_order=True).agg(of=(pl.col("more") ** 2).sum()), len(cell)
+        )
         number, squares = (of[cell.to_numpy()] for of in self._sizes)
         there = np.where(np.isnan(number), np.nan, 0.0)
         scatter = Scatter(between + there, scattered + there, squares / number, number**2 / squares)
@@ -219,9 +225,9 @@ class SeedGrid:
         enough = len(prompts) >= FEWEST_PROMPTS and len(seeds) >= FEWEST_SEEDS and len(pairs) > len(seeds)
         if None in seeds or not enough:
             return None
-        names, known = sorted({of[0] for of in counts}), [seed for seed in seeds if seed is not None]
+        names, known = sorted({of[0] for of in counts}), sorted(seed for seed in seeds if seed is not None)
         place: dict[object, int] = {}
-        for some in (names, [("prompt", of) for of in prompts], known):
+        for some in (names, [("prompt", of) for of in sorted(prompts, key=str)], known):
             place |= {of: at for at, of in enumerate(some)}
         grid = np.zeros((len(names), len(prompts), len(known)))
         for (name, prompt, seed), k in counts.items():

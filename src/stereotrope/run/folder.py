@@ -153,17 +153,19 @@ class RunFolder:
         gone: dict[str, str] = {}
         for payloads in self.ledger.parts(stage):
             paths = {key: payload["path"] for key, payload in payloads.items() if payload.get("path")}
-            whole = self.store.is_there if whole is None and paths else whole
+            whole = self.store.has_room if whole is None and paths else whole
             n_lost += 0 if whole else len(paths)
             damaged = self.store.damaged(set(paths.values()) - gone.keys()) if whole else {}
             self.store.remove_damaged(damaged)
             gone |= damaged
             self.ledger.forget(stage, [key for key, path in paths.items() if path in gone])
         if n_lost:
-            where = self.path / "pictures" if self.store.place is None else self.store.place.url
+            where, anew = str(self.path / "pictures"), "make an empty folder there"
+            if self.store.place is not None:
+                where, anew = self.store.place.url, "choose a new run folder"
             raise RunDamaged(
                 f"{where}: the folder with {n_lost:,} pictures of this run is missing; "
-                "put it back, and run the same command again. To make all anew, make an empty folder there"
+                f"put it back, and run the same command again. To make all anew, {anew}"
             )
         self.notes += [f"picture {path} was {reason}; it is made again" for path, reason in gone.items()]
 
@@ -279,7 +281,7 @@ def refuse_lost_ledger(path: Path) -> None:
     Raises RunDamaged: It is so.
     """
     file = path / LEDGER
-    if file.exists() or file.with_name(SALVAGED).exists() or not any((path / "pictures").glob("*/*")):
+    if file.exists() or file.with_name(SALVAGED).exists() or not PictureStore(path).is_there:
         return
     raise RunDamaged(
         f"{file}: the record of what this run finished and spent is missing, and its pictures are there; put "

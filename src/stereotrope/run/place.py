@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,15 @@ from stereotrope.run.disk import make_folder, write_atomic
 
 RECORD = "pictures.url"
 """File of a run that says where its pictures lie, if not in its folder."""
-_ABOUT = "about.txt"
+_ABOUT = "about/this.txt"
 _SAYS = b"Pictures of a run of stereotrope, each named by the SHA-256 of its bytes.\n"
 
 
 class PicturePlace:
-    """Pictures at a URL: ``s3://bucket/first``, ``gs://…``, ``sftp://host/…``.
+    """Pictures at a URL of an object store: ``s3://bucket/first``, ``gs://…``, ``abfs://…``.
 
-    Keys come from the environment, as the package of that protocol finds them. An object store keeps what is
-    written whole or not at all.
+    Keys come from the environment, as the package of that protocol finds them. Such a store keeps what is
+    written whole or not at all, and needs no folders to be made.
 
     Raises UsageError: fsspec, or what it needs for the protocol, is not installed; it knows no such URL; or
         the URL holds a password.
@@ -28,16 +29,17 @@ class PicturePlace:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        if "://" not in url:
-            raise UsageError(
-                f"pictures: {url!r} is no URL; write s3://bucket/first, say, or file:///mnt/pictures"
-            )
-        if urlsplit(url).password is not None:
-            raise UsageError(
-                "pictures: a URL is kept in the run folder and must hold no password; leave it out, and give "
-                "it by the environment"
-            )
         try:
+            parts = urlsplit(url)
+            if "://" not in url or not (parts.netloc or parts.path.strip("/")):
+                raise UsageError(
+                    f"pictures: {url!r} is no URL; write s3://bucket/first, say, or file:///mnt/pictures"
+                )
+            if parts.password is not None:
+                raise UsageError(
+                    "pictures: a URL is kept in the run folder and must hold no password; leave it out, and "
+                    "give it by the environment"
+                )
             import fsspec  # noqa: PLC0415
 
             self._files, self._base = fsspec.core.url_to_fs(self.url)
@@ -49,6 +51,8 @@ class PicturePlace:
         except ValueError as error:
             raise UsageError(f"pictures: {self.url!r} is no URL that fsspec knows: {error}") from error
         self._is_here = "file" in (self._files.protocol, *self._files.protocol)
+        if self._is_here:  # the whole path, wherever it is typed
+            self.url = f"file://{self._base}"
 
     def check(self) -> None:
         """Write a line about what lies here.
@@ -91,6 +95,11 @@ class PicturePlace:
                 f"{self.url}/{name}: cannot be read ({_said(error)}); the same command tries again"
             ) from error
         return data
+
+    def remove(self, name: str) -> None:
+        """Remove what is under a name, where it can be."""
+        with contextlib.suppress(Exception):
+            self._files.rm_file(f"{self._base}/{name}")
 
     def names(self) -> set[str]:
         """Return the names under which there is something, by one listing.

@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -107,8 +107,25 @@ class PictureStore:
 
     @property
     def is_there(self) -> bool:
-        """Whether the place of the pictures is."""
-        return (self.root / "pictures").is_dir() if self.place is None else bool(self._listed)
+        """Whether there is a picture."""
+        if self.place is None:
+            return any((self.root / "pictures").glob("*/*"))
+        return any(map(_sha256_of, self._listed))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the place of the pictures is there: their folder, or one of them elsewhere."""
+        return (self.root / "pictures").is_dir() if self.place is None else self.is_there
+
+    @property
+    def paths(self) -> Iterator[str]:
+        """The paths of all pictures that lie here, whether a run speaks of them or not."""
+        if self.place is not None:
+            yield from filter(_sha256_of, self._listed)
+            return
+        for file in (self.root / "pictures").rglob("*"):
+            if file.is_file():
+                yield file.relative_to(self.root).as_posix()
 
     @cached_property
     def _listed(self) -> set[str]:

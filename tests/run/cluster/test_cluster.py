@@ -32,6 +32,7 @@ from stereotrope.plugins import version_of
 from stereotrope.run import Engine, Items, Job, Needs, PictureStore, RunFolder, Stage, engine
 from stereotrope.run.engine.cluster import RayCluster
 from stereotrope.run.engine.cluster.nodes import require_nodes
+from stereotrope.run.place import PicturePlace
 from stereotrope.testing import Loopback
 
 CALIBRATED = """
@@ -249,8 +250,12 @@ def test_what_a_node_lacks_is_told_before_anything_is_asked(cluster: Any, tmp_pa
     assert "the run folder is not there: their pictures travel through this computer" in notes[0]
     with pytest.raises(UsageError, match="each worker gets a GPU; write `device: cuda`"):
         require_nodes(ray, str(tmp_path), ("absent", ""), None, Needs(devices=("cuda:1",)))
-    assert require_nodes(ray, str(tmp_path), ("absent", ""), f"file://{tmp_path}/there", Needs()) == []
-    with pytest.raises(UsageError, match=r"node .*: file:///proc/no/about.txt: cannot be written"):
+    there = PicturePlace(f"file://{tmp_path}/there")
+    with pytest.raises(UsageError, match="there is another place there than here; name one that all"):
+        require_nodes(ray, str(tmp_path), ("absent", ""), there.url, Needs())
+    there.write("token", b"of the head")
+    assert require_nodes(ray, str(tmp_path), ("token", "of the head"), there.url, Needs()) == []
+    with pytest.raises(UsageError, match=r"node .*: file:///proc/no/about/this.txt: cannot be written"):
         require_nodes(ray, str(tmp_path), ("absent", ""), "file:///proc/no", Needs())
 
 

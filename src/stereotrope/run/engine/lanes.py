@@ -25,6 +25,10 @@ _FATAL = (RunError, Interrupted, PluginError)
 class BatchSource(Protocol):
     """Where lanes get their batches and leave what came of them; called from any thread, and may block."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a further batch of those that were handed out may be begun."""
+
     def next(self, n: int = 1) -> Sequence[Pair]:
         """Return the next ``n`` batches to work on, or fewer; empty where no further one is to be begun."""
 
@@ -82,22 +86,30 @@ class Lanes:
         with Telling(self.source):
             worker, n = self._worker(), 1
             while pairs := self.source.next(n):
-                begun, size = time.monotonic(), self.stage.batch_size
-                batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
-                self._land(self._until_halted(worker, batches))
-                per_batch = (time.monotonic() - begun) / len(batches)
+                begun = time.monotonic()
+                done = self._landed(worker, pairs)
+                while done < len(pairs) and self.source.is_open:
+                    done += self._landed(worker, pairs[done:])
                 if self.stage.quick:
-                    n = min(max(1, int(_SECONDS / max(per_batch, 1e-9))), 2 * n, _MOST_BATCHES)
+                    per_pair = (time.monotonic() - begun) / max(done, 1)
+                    n = min(max(1, int(_SECONDS / max(per_pair, 1e-9))), 2 * n, _MOST_BATCHES)
 
-    def _until_halted(self, worker: Any, batches: Sequence[Sequence[Pair]]) -> Iterator[_Outcome]:
-        """What comes of batches, one after the other, up to one after which no further is to be begun."""
-        for batch in batches:
-            rows = self._processed(worker, batch)
-            yield from rows
-            if any(
-                isinstance(row[2], _Failed) and isinstance(row[2].error, self.stage.halting) for row in rows
-            ):
-                return
+    def _landed(self, worker: Any, pairs: Sequence[Pair]) -> int:
+        """Work on the first batch, and on further ones while it takes no time; say how many pairs landed."""
+        begun, size, done = time.monotonic(), self.stage.batch_size, 0
+
+        def outcomes() -> Iterator[_Outcome]:
+            nonlocal done
+            while done < len(pairs) and (done == 0 or time.monotonic() - begun < _SECONDS):
+                rows = self._processed(worker, pairs[done : done + size])
+                done += size
+                yield from rows
+                failed = [row[2].error for row in rows if isinstance(row[2], _Failed)]
+                if any(isinstance(error, self.stage.halting) for error in failed):
+                    return
+
+        self._land(outcomes())
+        return done
 
     def _loop(self) -> None:
         with Telling(self.source):

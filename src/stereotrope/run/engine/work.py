@@ -129,9 +129,14 @@ class OpenJob:
             with Telling(self):
                 self.job.progress(self.finished, self.summary.total)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a further batch may be begun."""
+        return not (self.stop.is_set() or self.halted.is_set())
+
     def next(self, n: int = 1) -> Sequence[Pair]:
         """Return the next ``n`` batches; empty where none is left, or none shall be begun."""
-        if self.stop.is_set() or self.halted.is_set():
+        if not self.is_open:
             return ()
         with self.guard:
             most = n * self.job.stage.batch_size

@@ -75,6 +75,8 @@ class RayCluster:
             connect(self._ray, self._address)
         self._token = f"{TMP_PREFIX}{secrets.token_hex(8)}", secrets.token_hex(16)
         (self._folder.path / self._token[0]).write_text(self._token[1])
+        if (place := self._folder.store.place) is not None:
+            place.write(self._token[0], self._token[1].encode())
         try:
             where = self._where, self._token, self._pictures
             self.notes = require_nodes(self._ray, *where, self._needs)
@@ -96,6 +98,8 @@ class RayCluster:
     def _leave(self) -> None:
         self._head.close()
         (self._folder.path / self._token[0]).unlink(missing_ok=True)
+        if (place := self._folder.store.place) is not None:
+            place.remove(self._token[0])
         if self._successors:  # hands that died may have left unfinished pictures
             sweep(self._folder.path)
         if self._own:

@@ -111,8 +111,11 @@ class _BatchesThere:
     def __init__(self, head: _Head, number: int, unpacked: Any) -> None:
         self._head, self._number, self._unpacked = head, number, unpacked
 
+    is_open = True
+
     def next(self, n: int = 1) -> Sequence[Pair]:
-        packed = self._head.ask("next", self._number, n)
+        """One batch, however many are asked for: the head takes back what a hand has as a whole."""
+        packed = self._head.ask("next", self._number)
         return self._unpacked(packed) if packed else ()
 
     def land(self, payloads: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:

@@ -111,10 +111,10 @@ class Head:
         self.loop.run_until_complete(asyncio.sleep(0))
         self.loop.close()
 
-    def _next(self, hand: str, number: int, n: int = 1) -> bytes | None:
+    def _next(self, hand: str, number: int) -> bytes | None:
         job = self.jobs.get(number)
         with self._guard:  # between taking a batch and having it nobody may find the job spent
-            batch = job.next(n) if job is not None and hand not in self._gone else ()
+            batch = job.next() if job is not None and hand not in self._gone else ()
             if batch:
                 self._in_hand[number, batch[0][0]] = hand, batch
         return self.packed(batch) if batch else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stereotrope.errors import RunError, UsageError
+from stereotrope.errors import PictureUnavailable, RunError, UsageError
 from stereotrope.plugins import version_of
 from stereotrope.run.engine.cluster.hands import is_shared
 from stereotrope.run.engine.needs import Needs
@@ -39,8 +39,11 @@ def look_around(folder: str, token: tuple[str, str], pictures: str | None, needs
     refused = None
     if pictures is not None:
         try:
-            PicturePlace(pictures).check()
-        except (UsageError, RunError) as error:
+            place = PicturePlace(pictures)
+            place.check()
+            if place.read(token[0]) != token[1].encode():
+                refused = f"{place.url} is another place there than here; name one that all of them reach"
+        except (UsageError, RunError, PictureUnavailable) as error:
             refused = str(error)
     return NodeReport(
         {name: version_of(name) for name in needs.packages},
