@@ -190,7 +190,9 @@ def drawn(seeds_of_other: list[int | None]) -> pl.DataFrame:
             one = shows[seed] if rng.random() < 0.7 else rng.random() < 0.5
             for model, value, known in (("a", one, seed), ("b", rng.random() < 0.5, seeds_of_other[seed])):
                 of = known if known is None or model == "a" else known + 100 * prompt
-                rows.append((f"{model}{prompt}-{seed}", f"p{prompt}", model, "x", ["no", "yes"][value], of))
+                rows.append(
+                    (f"{model}{prompt}-{seed}", f"p{prompt}", model, "x", ["no", "yes"][int(value)], of)
+                )
     columns = ["image_id", "prompt_id", "generator", "attribute", "value"]
     frame = pl.DataFrame(rows, schema={**dict.fromkeys(columns, pl.String), "seed": pl.Int64}, orient="row")
     return frame.with_columns(excluded=pl.lit(None, pl.String))
