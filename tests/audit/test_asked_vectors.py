@@ -32,7 +32,6 @@ def served(tmp_path):
         yield server, tmp_path / "audit.yaml"
 
 
-@pytest.mark.slow
 def test_phrases_that_share_a_word_are_clustered_together_and_vectors_are_asked_for_once(served):
     server, file = served
     notes = st.Audit.from_yaml(file).design()
