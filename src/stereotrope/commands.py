@@ -47,28 +47,6 @@ def register(name: str, *, panel: str, about: str = "") -> Callable[[_Function],
     return registered
 
 
-EngineOption = Annotated[
-    str,
-    typer.Option(
-        "--engine", metavar="local|ray", help="Who draws and looks: this computer, or a Ray cluster."
-    ),
-]
-RayAddressOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ray-address",
-        metavar="ADDRESS",
-        help="Of the Ray cluster; else RAY_ADDRESS, else a Ray on this computer.",
-    ),
-]
-PicturesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--pictures",
-        metavar="URL",
-        help="Keep pictures there and not in the run folder: s3://bucket/first, as fsspec has it.",
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 

@@ -11,10 +11,18 @@ import typer
 from stereotrope.cli.designing import design_audit
 from stereotrope.cli.listing import LISTING
 from stereotrope.cli.mitigating import mitigate_run
-from stereotrope.cli.options import MaxCostOption, OpenOption, PlanOption, RunFolderArgument
+from stereotrope.cli.options import (
+    EngineOption,
+    MaxCostOption,
+    OpenOption,
+    PicturesOption,
+    PlanOption,
+    RayAddressOption,
+    RunFolderArgument,
+)
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
-from stereotrope.commands import AsJson, EngineOption, PicturesOption, RayAddressOption, settings
+from stereotrope.commands import AsJson, settings
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.version import __version__
 

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stereotrope.cli.options import MaxCostOption, OpenOption, PlanOption, RunFolderArgument
-from stereotrope.commands import EngineOption, RayAddressOption, settings
+from stereotrope.cli.options import (
+    EngineOption,
+    MaxCostOption,
+    OpenOption,
+    PlanOption,
+    RayAddressOption,
+    RunFolderArgument,
+)
+from stereotrope.commands import settings
 
 if TYPE_CHECKING:
     from stereotrope.audit.mitigating import Mitigation
