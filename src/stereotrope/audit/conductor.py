@@ -12,6 +12,7 @@ from stereotrope import report
 from stereotrope.audit.assemble import images_frame, info_of
 from stereotrope.audit.counted import measure_counts
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
+from stereotrope.audit.enough import require_answers, require_complete, require_matches
 from stereotrope.audit.estimating import estimate, tidy_labels_of_run
 from stereotrope.audit.file import AuditSpec, validate
 from stereotrope.audit.further_tables import fill_tables, write_further_tables
@@ -35,7 +36,6 @@ from stereotrope.measure import measure_words
 from stereotrope.run import Engine, Run, RunFolder, changes_told, engine_of, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.run.looks import looks_told
-from stereotrope.tables import CAPTION, N_SUBJECTS, number_in
 
 __all__ = ["Audit", "Watcher"]
 
@@ -350,55 +350,8 @@ def _finish(
         then = "with a higher --max-cost goes on from here" if over else "tries again"
         told = f"{said_of(missing)}. The report is written from what there is; the same command {then}"
         raise BudgetError(told) if over else IncompleteError(told)
-    _require_complete(plan, images)
-    _require_matches(plan)
+    require_complete(plan, images)
+    require_matches(plan)
     if plan.check is None:  # of a calibration its cards say so
-        _require_answers(plan, run)
+        require_answers(plan, run)
     return run
-
-
-def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
-    missing = images.filter(pl.col("status") == "excluded")
-    n, of = number_in(missing), number_in(images)
-    share = n / max(of, 1)
-    if share > plan.spec.max_excluded:
-        number = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in images.columns else pl.len()
-        by_reason = missing.group_by("reason", maintain_order=True).agg(n=number)
-        reasons = by_reason.sort("n", descending=True, maintain_order=True).head(3).iter_rows()
-        listed = ", ".join(f"{count} × {reason}" for reason, count in reasons)
-        causes = [generator.trouble for generator in plan.generators if generator.trouble is not None]
-        remedies = dict.fromkeys(f"; {g.remedy}" for g in plan.generators if g.remedy is not None)
-        cause = f"; likeliest cause: {causes[0]}" if causes else ""
-        raise IncompleteError(
-            f"{n} of {of} pictures cannot be used ({listed}){cause}; the report, "
-            f"which is written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the "
-            f"pictures, ask for others, or raise it{''.join(remedies)}"
-        )
-
-
-def _require_matches(plan: Plan) -> None:
-    """End with too little evidence where a file made elsewhere has nothing for any picture."""
-    for annotator in plan.annotators:
-        if annotator.trouble is not None:
-            raise IncompleteError(
-                f"annotator {annotator.name!r}: {annotator.trouble}. The report is written without it; "
-                "correct the file and run the audit again, which looks at no picture twice"
-            )
-
-
-def _require_answers(plan: Plan, run: Run) -> None:
-    """End with too little evidence where an annotator that looks gave hardly anything that counts."""
-    names = [annotator.name for annotator in plan.annotators if annotator.looks]
-    said = run.labels.filter(pl.col("annotator").is_in(names)).group_by("annotator", maintain_order=True)
-    # A caption that says nothing answers nothing; of what is asked closed, `unclear` is an answer.
-    silent = (pl.col("attribute") == CAPTION) & (pl.col("status") == "unclear")
-    useless = pl.col("status").is_in(["refused", "invalid"]) | silent
-    for name, n, lost in said.agg(pl.len(), useless.sum().alias("lost")).iter_rows():
-        if lost > plan.spec.max_unanswered * n:
-            reason = run.labels.filter((pl.col("annotator") == name) & useless)["rationale"].drop_nulls()
-            often = f"; most often: {reason.mode().sort()[0]}" if reason.len() else ""
-            raise IncompleteError(
-                f"annotator {name!r}: {lost:,} of {n:,} labels say nothing (refused, invalid or an empty "
-                f"caption){often}. Its scores, in the report, rest on too little; max_unanswered allows "
-                f"{plan.spec.max_unanswered:.0%}. Take another annotator, or ask it otherwise"
-            )

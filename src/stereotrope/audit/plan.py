@@ -186,14 +186,9 @@ def make_plan(
     if stored is None:
         _require_working(annotators, source)
     baseline, model = baselines_of(spec, prompts, names, source)
+    base = source.base
     setting = setting_of(
-        spec,
-        prompts=prompts,
-        annotators=annotators,
-        baseline=baseline,
-        models=names,
-        model=model,
-        base=source.base,
+        spec, prompts=prompts, annotators=annotators, baseline=baseline, models=names, model=model, base=base
     )
     listed = spec.measures is not None
     items = spec.measures if listed else suite.get("measures")
