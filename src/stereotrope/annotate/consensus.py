@@ -186,34 +186,40 @@ class Consensus(DerivedAnnotator):
         kept = joined.filter(pl.col("lacking").fill_null(0) == 0).with_columns(
             value=_worded("value", values), none=_worded("none", [None, *_STATUSES[1:]]).fill_null(_UNCLEAR)
         )
-        both = pl.col("several").fill_null(False)
-        shows = (pl.col("clear") > 0).fill_null(False) & ~both
-        filtered = (
-            pl.when(pl.col("n").is_null())
-            .then(pl.lit(NOTHING_FOUND))
-            .when(both)
-            .then(pl.lit(SEVERAL_VALUES))
-            .when(pl.col("none") == _UNCLEAR)
-            .then(pl.lit(NOTHING_CLEAR))
-        )
-        return kept.select(
-            "subject_id",
-            attribute=pl.lit(attribute),
-            value=pl.when(shows).then("value"),
-            confidence=pl.when(shows).then(clear / pl.col("n")),
-            status=pl.when("failed")
-            .then("status")
-            .when(shows)
-            .then(pl.lit("ok"))
-            .when(both)
-            .then(pl.lit(_UNCLEAR))
-            .otherwise("none"),
-            rationale=pl.when("failed")
-            .then("rationale")
-            .when(shows)
-            .then(pl.format("{} of {}", "clear", "n"))
-            .otherwise(filtered.fill_null(pl.format("all {}", "none"))),
-        )
+        return _told(attribute, kept)
+
+
+def _told(attribute: str, pictures: pl.DataFrame) -> pl.DataFrame:
+    """Labels of pictures, by what their regions say together."""
+    clear = pl.col("clear")
+    both = pl.col("several").fill_null(False)
+    shows = (pl.col("clear") > 0).fill_null(False) & ~both
+    filtered = (
+        pl.when(pl.col("n").is_null())
+        .then(pl.lit(NOTHING_FOUND))
+        .when(both)
+        .then(pl.lit(SEVERAL_VALUES))
+        .when(pl.col("none") == _UNCLEAR)
+        .then(pl.lit(NOTHING_CLEAR))
+    )
+    return pictures.select(
+        "subject_id",
+        attribute=pl.lit(attribute),
+        value=pl.when(shows).then("value"),
+        confidence=pl.when(shows).then(clear / pl.col("n")),
+        status=pl.when("failed")
+        .then("status")
+        .when(shows)
+        .then(pl.lit("ok"))
+        .when(both)
+        .then(pl.lit(_UNCLEAR))
+        .otherwise("none"),
+        rationale=pl.when("failed")
+        .then("rationale")
+        .when(shows)
+        .then(pl.format("{} of {}", "clear", "n"))
+        .otherwise(filtered.fill_null(pl.format("all {}", "none"))),
+    )
 
 
 def _beside(parts: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:

@@ -95,17 +95,7 @@ def answer_probability(
         raise TableError(
             f"labels: image {doubled['image_id'][0]!r} has two labels of {attribute!r}; keep one"
         )
-    given, sure = pl.col("value"), pl.col("confidence").cast(pl.Float64)
-    probability = pl.when(given == value).then(sure).when(given == other).then(1 - sure)
-    outside = pl.format("neither {} nor {}", pl.lit(value), pl.lit(other))
-    why = (
-        pl.when(given.is_null())
-        .then(pl.lit("missing"))
-        .when(~given.is_in([value, other]))
-        .then(outside)
-        .when(sure.is_null())
-        .then(pl.lit(_NO_PROBABILITY))
-    )
+    probability, why = _probability(value, other)
     read = frame.with_columns(
         *[as_text(frame, name) for name in keys],
         _p=probability,
@@ -142,3 +132,17 @@ def answer_probability(
             }
         )
     return estimate_frame(rows, factors=keys)
+
+
+def _probability(value: str, other: str) -> tuple[pl.Expr, pl.Expr]:
+    """The probability of a value in each picture, and why there is none."""
+    given, sure = pl.col("value"), pl.col("confidence").cast(pl.Float64)
+    why = (
+        pl.when(given.is_null())
+        .then(pl.lit("missing"))
+        .when(~given.is_in([value, other]))
+        .then(pl.format("neither {} nor {}", pl.lit(value), pl.lit(other)))
+        .when(sure.is_null())
+        .then(pl.lit(_NO_PROBABILITY))
+    )
+    return pl.when(given == value).then(sure).when(given == other).then(1 - sure), why

@@ -91,8 +91,8 @@ class Lanes:
                 while done < len(pairs) and self.source.is_open:
                     done += self._landed(worker, pairs[done:])
                 if self.stage.quick:
-                    per_pair = (time.monotonic() - begun) / max(done, 1)
-                    n = min(max(1, int(_SECONDS / max(per_pair, 1e-9))), 2 * n, _MOST_BATCHES)
+                    per_batch = (time.monotonic() - begun) * self.stage.batch_size / done
+                    n = min(max(1, int(_SECONDS / max(per_batch, 1e-9))), 2 * n, _MOST_BATCHES)
 
     def _landed(self, worker: Any, pairs: Sequence[Pair]) -> int:
         """Work on the first batch, and on further ones while it takes no time; say how many pairs landed."""

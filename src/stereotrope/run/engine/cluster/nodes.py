@@ -36,22 +36,25 @@ class NodeReport:
 
 def look_around(folder: str, token: tuple[str, str], pictures: str | None, needs: Needs) -> NodeReport:
     """Say what of these needs is there, on the node where this runs."""
-    refused = None
-    if pictures is not None:
-        try:
-            place = PicturePlace(pictures)
-            place.check()
-            if place.read(token[0]) != token[1].encode():
-                refused = f"{place.url} is another place there than here; name one that all of them reach"
-        except (UsageError, RunError, PictureUnavailable) as error:
-            refused = str(error)
     return NodeReport(
         {name: version_of(name) for name in needs.packages},
         tuple(name for name in needs.variables if not os.environ.get(name, "").strip()),
         tuple(str(path) for path in needs.on_disk if not Path(path).exists()),
         pictures is not None or is_shared(folder, token),
-        refused,
+        None if pictures is None else _refusal(pictures, token),
     )
+
+
+def _refusal(pictures: str, token: tuple[str, str]) -> str | None:
+    """Why pictures cannot be written at a URL from here; None where they can."""
+    try:
+        place = PicturePlace(pictures)
+        place.check()
+        if place.read(token[0]) == token[1].encode():
+            return None
+    except (UsageError, RunError, PictureUnavailable) as error:
+        return str(error)
+    return f"{place.url} is another place there than here; name one that all of them reach"
 
 
 def require_nodes(
