@@ -216,6 +216,8 @@ def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSettin
 
 def _in_both(call: MeasureCall, made: pl.DataFrame, other: MeasureCall, before: pl.DataFrame) -> str | None:
     """What to say where a call gives rows of one scope with those of another that is listed before."""
+    if {*made["measure"].unique()}.isdisjoint(before["measure"].unique()):
+        return None
     both = pl.concat([before, made], how="diagonal")
     names = scope_columns(both)
     # Which values are seen is known only later, but where an audit names them.
