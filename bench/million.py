@@ -27,6 +27,7 @@ import numpy as np
 import polars as pl
 
 from bench.study import most_held, spent
+from stereotrope.cli.app import GIVES_BACK
 
 SIZES = (10_000, 100_000)
 MOST_MB, MOST_BYTES = 2_000.0, 400.0
@@ -183,7 +184,7 @@ def not_recovered(folder: Path, estimates: pl.DataFrame) -> int:
 def measured(what: str, folder: Path) -> dict[str, Any]:
     """What one process says of itself."""
     command = [sys.executable, "-m", "bench.million", "--only", what, str(folder)]
-    environment = {**os.environ, "POLARS_MAX_THREADS": "2"}
+    environment = dict([GIVES_BACK]) | os.environ | {"POLARS_MAX_THREADS": "2"}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

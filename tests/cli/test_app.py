@@ -1,6 +1,7 @@
 import contextlib
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from stereotrope.cli import main
+from stereotrope.cli.app import GIVES_BACK
 
 AUDIT = """\
 suite: objects
@@ -92,6 +94,16 @@ def test_help_imports_nothing_heavy():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stderr.strip() == "[]"
     assert "the same command again continues" in result.stdout
+
+
+@pytest.mark.parametrize("theirs", [None, "background_thread:true"])
+def test_a_command_gives_memory_back_at_once_unless_told_otherwise(theirs, monkeypatch, stereotrope):
+    name, ours = GIVES_BACK
+    monkeypatch.setenv(name, theirs or "")
+    if theirs is None:
+        monkeypatch.delenv(name)
+    assert stereotrope("--version").code == 0
+    assert os.environ[name] == (theirs or ours)
 
 
 def test_every_command_has_help_that_says_what_it_does(stereotrope):

@@ -66,6 +66,8 @@ def _refuse_lost(
     again: str,
     unwanted: pl.Expr | None = None,
 ) -> None:
+    if not names:  # the table, which can be as large as all that is measured, is not read for nothing
+        return
     try:
         before: pl.DataFrame = getattr(run, table)
     except RunError:  # a torn table is made anew

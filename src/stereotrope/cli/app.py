@@ -1,6 +1,7 @@
 """The commands. Only typer and the standard library are imported until a command runs."""
 
 import errno
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -25,6 +26,9 @@ from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, settings
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.version import __version__
+
+GIVES_BACK = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+"""Read by Polars where it is imported: memory is given back at once, not kept for a while."""
 
 app = typer.Typer(
     name="stereotrope",
@@ -313,6 +317,7 @@ def audit_schema() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every expected error is one message on stderr and its exit code."""
+    os.environ.setdefault(*GIVES_BACK)
     try:
         with signals_end_the_command():
             return app(args=arguments)
