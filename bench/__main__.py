@@ -99,7 +99,7 @@ def bootstrap_of_counts(codes: Codes, rng: np.random.Generator) -> tuple[float, 
     """CPU seconds of ours and of the reference for all conditions, and what disagrees."""
     conditions = codes.reshape(-1, IMAGES, ATTRIBUTES)
 
-    def everything() -> list[list[Codes]]:
+    def everything() -> list[list[NDArray[np.int32]]]:
         return [resampled_counts(images, n_resamples=RESAMPLES) for images in conditions]
 
     counts, ours = timed(everything)

@@ -3,7 +3,8 @@
 The references are NumPy as a careful user writes it, all replicates at once and some at a time where they
 would not fit: labels shuffled as a matrix and multiplied with one-hot columns, weights of images counted by
 ``bincount``. Of 2,000 pictures and more they are run on a slice and multiplied up. The limit is one step of
-them, which they cannot leave out, though ours may: the matrix product, or drawing the numbers.
+them, which they cannot leave out, though ours may: the matrix product, or drawing the numbers. Ours keeps
+numbers that it has drawn for further groups of the same sizes; what the first of them takes is told too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polars as pl
 from bench.reference import Codes, counts_of_draws, js_of_draws, js_of_shuffles, label_matrix_product
 from bench.rows import Row, in_turns, table
 from stereotrope.measure import bds, vac
-from stereotrope.stats import resampled_counts, resampled_js, shuffled_js
+from stereotrope.stats import bootstrap, redraws, resampled_counts, resampled_js, shuffled_js, shuffles
 
 SIZES = (20, 200, 2_000, 200_000)
 SHUFFLES, RESAMPLES = 10_000, 2_000
@@ -28,6 +29,14 @@ MOST_SECONDS = 5.0
 """What a measure of two groups of 200,000 pictures may take at most, of up to two attributes."""
 _CELLS = 4_000_000
 """Pictures times replicates that a reference is run on."""
+_KEPT = (
+    shuffles._one_by_one,
+    bootstrap._kept_draws,
+    bootstrap._kept_weights,
+    bootstrap._borrowed,
+    redraws._kept_weights,
+)
+"""Numbers that are drawn once for groups of the same sizes."""
 
 
 def labels_of(n: int, attributes: int, values: int) -> Codes:
@@ -51,6 +60,10 @@ def frame_of(codes: Codes) -> pl.DataFrame:
     )
 
 
+_KEPT_SIZE = 2_000
+"""Pictures up to which numbers are kept."""
+
+
 def _beside(
     name: str, n: int, replicates: int, ours: Callable[[], object], *others: Callable[[int], object]
 ) -> Row:
@@ -60,6 +73,32 @@ def _beside(
     return in_turns(
         name, n, ours=ours, reference=reference, limit=limit, rounds=rounds, times=replicates / some
     )
+
+
+def _first(call: Callable[[], object]) -> Callable[[], object]:
+    """The call, with nothing kept before."""
+
+    def called() -> object:
+        for kept in _KEPT:
+            kept.cache_clear()
+        return call()
+
+    return called
+
+
+def first_of_their_size(kind: str) -> Iterator[Row]:
+    """What the first groups of their sizes take, by size."""
+    sizes = [n for n in SIZES if n <= _KEPT_SIZE]
+    given = [(n, labels_of(n, *KINDS[kind]), np.repeat([0, 1], n)) for n in sizes]
+    each: dict[str, Callable[[int, Codes, Codes], object]] = {
+        "shuffles": lambda _, codes, groups: shuffled_js(codes, groups, n_shuffles=SHUFFLES),
+        "smoothed bootstrap": lambda _, codes, groups: resampled_js(codes, groups, n_resamples=RESAMPLES),
+        "bootstrap of one group": lambda n, codes, _: resampled_counts(codes[:n], n_resamples=RESAMPLES),
+    }
+    for name, call in each.items():
+        for one in given:
+            ours = _first(lambda call=call, one=one: call(*one))
+            yield in_turns(f"{name}, the first", one[0], ours=ours, rounds=3)
 
 
 def replicates(kind: str) -> Iterator[Row]:
@@ -114,6 +153,7 @@ def rows() -> Iterator[Row]:
     """All rows of this file."""
     for kind in KINDS:
         yield from replicates(kind)
+    yield from first_of_their_size("8 attributes of 6")
     for kind in KINDS:
         yield from measures(kind)
 

@@ -1,13 +1,21 @@
 """Bootstrap of counts: images drawn again within their condition, as weights times one-hot columns."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats.arrays import Counts, Floats
-from stereotrope.stats.counts import OneHot, mean_pair_floor, mean_pair_js, one_hot, tally, tally_draws
+from stereotrope.stats.counts import (
+    OneHot,
+    mean_pair_floor,
+    mean_pair_js,
+    one_hot,
+    tally,
+    tally_draws,
+)
 from stereotrope.stats.distinct_rows import DistinctRows
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.draw_costs import few
@@ -20,7 +28,7 @@ _PSEUDO_IMAGES = 2.0
 
 def resampled_counts(
     codes: ArrayLike, *, n_resamples: int, seed: int = 0, stream: int = 0
-) -> list[NDArray[np.int64]]:
+) -> list[NDArray[np.int32]]:
     """Counts of each value when the images are drawn again with replacement, all attributes together.
 
     codes: As in :func:`stereotrope.stats.shuffled_js`.
@@ -28,7 +36,7 @@ def resampled_counts(
     Returns: Of each attribute, by value that occurs (rising), shape (n_values, n_resamples).
     """
     matrix = np.asarray(codes)
-    n, found = len(matrix), [np.zeros((0, n_resamples), np.int64)] * matrix.shape[1]
+    n, found = len(matrix), [np.zeros((0, n_resamples), np.int32)] * matrix.shape[1]
     if not n:
         return found
     if few([n]):
@@ -36,10 +44,10 @@ def resampled_counts(
         counts = tally(hot.columns, _kept_draws(n, n_resamples, seed, stream))
     else:
         rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
-        hot = one_hot(rows.codes, rows.totals)
-        counts = redrawn_counts(hot, n_resamples, np.random.default_rng([seed, 9, n, stream]))
+        hot = one_hot(rows.codes)
+        counts = redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
     for attribute, part in hot.parts:
-        found[attribute] = counts[part].astype(np.int64)
+        found[attribute] = counts[part].astype(np.int32)
     return found
 
 
@@ -52,8 +60,8 @@ _KEPT_CELLS = 1 << 19
 
 
 @lru_cache(maxsize=64)
-def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
-    return tally_draws(_drawn(n, n_resamples, seed, stream), n)
+def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> NDArray[np.uint8]:
+    return tally_draws(_drawn(n, n_resamples, seed, stream), n).astype(np.uint8)
 
 
 @lru_cache(maxsize=256)
@@ -117,7 +125,7 @@ def _one_by_one(
         tallied = []
         for rank, (_, part) in enumerate(hot.parts):
             weights = draw(first, n, len(codes), n_resamples, seed, g, rank)
-            tallied.append(tally(hot.columns[part], weights.astype(np.float32)))
+            tallied.append(tally(hot.columns[part], weights))
         counts.append(np.concatenate([np.zeros((0, n_resamples), np.float32), *tallied]))
     return hot, counts
 
@@ -130,34 +138,50 @@ def _by_rows(
     hot = one_hot(rows.codes, rows.totals)
     counts = []
     for g, (n, own) in enumerate(zip(sizes, rows.counts, strict=True)):
-        rng = np.random.default_rng([seed, 10, g, *sizes])
-        drawn = redrawn_counts(replace(hot, weights=own), n_resamples, rng)
-        for _, part in hot.parts:
+        drawn = redrawn_counts(hot, own, n_resamples, (seed, 10, n, g))
+        for rank, (_, part) in enumerate(hot.parts):
             pool = np.append(hot.totals[part], len(codes) - hot.totals[part].sum())
-            drawn[part] += _borrowed(drawn[part], n, pool, rng)
+            borrowed = _borrowed(n, len(codes), n_resamples, (seed, 11, n, g, len(codes), rank))
+            drawn[part] += _change(drawn[part], pool, borrowed)
         counts.append(drawn)
     return hot, counts
 
 
-def _borrowed(counts: Counts, n: int, pool: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """What counts of an attribute gain and lose where each label is taken from the pool with a probability.
+class _Borrowed(NamedTuple):
+    """Which draws take their label from the pool: ``place`` of resample ``of``, that of image ``pick``."""
 
-    Which of the ``n`` draws borrow does not depend on what they show, so as many labels as are borrowed are
-    taken out of the counts at random, each draw at most once, and as many of the pool are put in.
+    of: NDArray[np.int64]
+    place: NDArray[np.int64]
+    pick: NDArray[np.int64]
+
+
+@lru_cache(maxsize=128)
+def _borrowed(n: int, total: int, n_resamples: int, key: tuple[int, ...]) -> _Borrowed:
+    """Each of ``n`` draws borrows with a probability from the ``total`` images of all groups."""
+    rng = np.random.default_rng(key)
+    of = np.repeat(np.arange(n_resamples), rng.binomial(n, _borrowed_share(n), size=n_resamples))
+    place = np.sort(of * n + rng.integers(0, n, len(of)))
+    while (twice := np.diff(place, prepend=-1) == 0).any():
+        place[twice] = of[twice] * n + rng.integers(0, n, int(twice.sum()))
+        place.sort()
+    return _Borrowed(of, place - of * n, rng.integers(0, total, len(of)))
+
+
+def _change(counts: Counts, pool: NDArray[np.int64], borrowed: _Borrowed) -> NDArray[np.int64]:
+    """What counts of an attribute gain and lose by the labels that are borrowed.
+
+    Which draws borrow does not depend on what they show, so draws may be taken to lie in the order of their
+    values: each loses that of its place, and gains that of an image of the pool.
 
     counts: By value and resample.
     pool: Images of all groups by value, and last those without a label.
     """
     n_values, n_resamples = counts.shape
-    who = np.repeat(np.arange(n_resamples), rng.binomial(n, _borrowed_share(n), size=n_resamples))
-    place = np.sort(who * n + rng.integers(0, n, len(who)))
-    while (twice := np.diff(place, prepend=-1) == 0).any():
-        place[twice] = who[twice] * n + rng.integers(0, n, int(twice.sum()))
-        place.sort()
-    lost = (place - who * n >= np.cumsum(counts, axis=0)[:, who]).sum(axis=0)
-    gained = np.searchsorted(np.cumsum(pool), rng.integers(0, pool.sum(), len(who)), side="right")
+    up_to = np.cumsum(counts, axis=0).take(borrowed.of, axis=1)
+    lost = (borrowed.place >= up_to).sum(axis=0)
+    gained = np.searchsorted(np.cumsum(pool), borrowed.pick, side="right")
     cells = (n_values + 1) * n_resamples
-    change = [np.bincount(value * n_resamples + who, minlength=cells) for value in (gained, lost)]
+    change = [np.bincount(value * n_resamples + borrowed.of, minlength=cells) for value in (gained, lost)]
     return np.asarray((change[0] - change[1]).reshape(n_values + 1, n_resamples)[:n_values])
 
 

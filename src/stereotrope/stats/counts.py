@@ -18,8 +18,8 @@ from stereotrope.stats.draw_costs import few
 _Number = TypeVar("_Number", np.float32, np.float64)
 _TABLE_CELLS = 1 << 20
 """Greatest look-up table; counts times its strides stay exact in single precision below 2**24."""
-_ONE_THREAD = 1 << 17
-"""Multiplications of a product that OpenBLAS does on one thread, with a margin of two."""
+_ONE_THREAD = 1 << 18
+"""Multiplications of a product that OpenBLAS does on one thread."""
 _SLICE = 64
 _FLOOR_CELLS = 1 << 16
 """Greatest table of floors built at once: 39 images a side; larger ones are built as they are met."""
@@ -56,7 +56,7 @@ class OneHot:
 
 def one_hot(codes: NDArray[np.integer], weights: NDArray[np.int64] | None = None) -> OneHot:
     """One-hot columns of ``codes``, shape (n_images, n_attributes), −1 where an image has no label."""
-    values = [np.unique(column[column >= 0]) for column in codes.T]
+    values = [np.flatnonzero(np.bincount(column[column >= 0])) for column in codes.T]
     lengths = np.array([len(found) for found in values], np.int64)
     blocks = [found[:, None] == column for found, column in zip(values, codes.T, strict=True)]
     return OneHot(
@@ -68,7 +68,7 @@ def one_hot(codes: NDArray[np.integer], weights: NDArray[np.int64] | None = None
     )
 
 
-def tally(columns: NDArray[_Number], weights: NDArray[np.floating]) -> NDArray[_Number]:
+def tally(columns: NDArray[_Number], weights: NDArray[np.floating | np.uint8]) -> NDArray[_Number]:
     """Counts by column and replicate: ``columns @ weights``, as precise as the columns are.
 
     Products are taken in slices that BLAS does on one thread: waking threads for each costs more than the
@@ -80,11 +80,35 @@ def tally(columns: NDArray[_Number], weights: NDArray[np.floating]) -> NDArray[_
     result = np.empty((rows, weights.shape[1]), columns.dtype)
     for start in range(0, weights.shape[1], step):
         part = slice(start, start + step)
-        np.matmul(columns[:, :depth], weights[:depth, part], out=result[:, part])
+        by = weights[:depth, part].astype(columns.dtype, copy=False)
+        np.matmul(columns[:, :depth], by, out=result[:, part])
         for first in range(depth, inner, depth):
             some = slice(first, first + depth)
-            result[:, part] += columns[:, some] @ weights[some, part]
+            by = weights[some, part].astype(columns.dtype, copy=False)
+            result[:, part] += columns[:, some] @ by
     return result
+
+
+def tally_whole(columns: Counts, weights: NDArray[np.uint8], most: int) -> Counts:
+    """As :func:`tally` of zeros and ones by whole numbers, with counts of up to ``most``.
+
+    Where two or three counts fit into the 24 bits that a number in single precision holds exactly, as many
+    columns are added up in one.
+    """
+    bits = max(1, most).bit_length()
+    several = 24 // bits
+    if several < 2:
+        return tally(columns, weights)
+    packed = np.zeros((-(-len(columns) // several), columns.shape[1]), np.float32)
+    for at in range(several):
+        some = columns[at::several]
+        packed[: len(some)] += some * np.float32(1 << bits * at)
+    whole = tally(packed, weights).astype(np.int32)
+    counts = np.empty((len(columns), weights.shape[1]), np.float32)
+    for at in range(several):
+        part = counts[at::several]
+        part[...] = whole[: len(part)] >> bits * at & ((1 << bits) - 1)
+    return counts
 
 
 def tally_draws(drawn: NDArray[np.int64], n: int) -> Counts:

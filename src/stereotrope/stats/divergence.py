@@ -122,7 +122,9 @@ def floor_terms(pooled: NDArray[np.int64], n_p: int, n_q: int, *, exact: bool = 
     if len(counts) == n_p + n_q + 1:
         return table.take(pooled, mode="clip")
     if not exact:
-        return np.asarray(np.interp(pooled, counts, table))
+        every = np.arange(min(n_p + n_q, pooled.size) + 1)
+        few = len(every) > n_p + n_q
+        return np.interp(every, counts, table)[pooled] if few else np.interp(pooled, counts, table)
     found, which = np.unique(pooled, return_inverse=True)
     return _summed(found, min(n_p, n_q), max(n_p, n_q))[which.reshape(pooled.shape)]
 

@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 
 ONE_BY_ONE = 32
 """Images a group up to which they are drawn one by one."""
-_HYPERGEOMETRIC, _BINOMIAL = 130.0, 80.0
+_HYPERGEOMETRIC, _BINOMIAL = 130.0, 45.0
 _WORD, _MASKED_WORD, _FLIP = 3.5, 2.0, 80.0
-_IMAGE, _PRODUCT = 8.0, 0.03
+_IMAGE, _PRODUCT = 2.5, 0.03
 _MOST_DIGITS = 12
 
 

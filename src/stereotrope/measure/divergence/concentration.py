@@ -66,7 +66,7 @@ def together(results: Sequence[Scored]) -> Scored:
 
 
 def score(
-    codes: Codes, drawn: NDArray[np.int64] | None, n_values: int, how: Scoring, *, listed: bool
+    codes: Codes, drawn: NDArray[np.int32] | None, n_values: int, how: Scoring, *, listed: bool
 ) -> Scored:
     """Score the labels, and those of resamples.
 

@@ -205,7 +205,7 @@ def _condition(
 ) -> list[dict[str, Any]]:
     """Rows of one condition: the mean over attributes, then each attribute."""
     columns = scope.attributes
-    drawn: list[NDArray[np.int64] | None] = [None] * len(columns)
+    drawn: list[NDArray[np.int32] | None] = [None] * len(columns)
     if how.n_bootstrap:
         own = coded.codes[np.ix_(images, columns)]
         drawn = list(resampled_counts(own, n_resamples=how.n_bootstrap, seed=how.seed))
@@ -234,7 +234,7 @@ def _attribute(
     coded: CodedLabels,
     images: Ints,
     column: int,
-    drawn: NDArray[np.int64] | None,
+    drawn: NDArray[np.int32] | None,
     levels: Mapping[str, str | None],
     values: _Values,
     how: Scoring,
