@@ -181,9 +181,7 @@ class Audit:
                 plan.account.attach(into.ledger)
                 plan.account.stop, plan.account.say = stop, watcher.say
                 needs = needs_of([*plan.generators, *plan.annotators])
-                with using.crew(into, needs) as into.crew:
-                    for note in into.crew.notes:
-                        watcher.say(note)
+                with using.crew(into, needs, watcher.say) as into.crew:
                     images, missing = _draw_and_look(plan, into, watcher, stop)
                 _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
                 plan.account.attach(None)

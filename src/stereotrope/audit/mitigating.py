@@ -148,7 +148,8 @@ class Mitigation:
         watcher, stop = watcher or Silent(), stop or threading.Event()
         if self.looks and not self.is_measured():
             self._audited(watcher, stop)
-        with RunFolder(self.folder) as into, self._engine.crew(into, needs_of(self.strategies)) as into.crew:
+        needs = needs_of(self.strategies)
+        with RunFolder(self.folder) as into, self._engine.crew(into, needs, watcher.say) as into.crew:
             plan, rows = self.plan(), read_mitigated(self.folder)
             drawn = DrawnPrompts(plan, open_run(self.folder), into.store.get) if self.looks else None
             made = [*rows]

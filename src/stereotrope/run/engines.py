@@ -1,5 +1,6 @@
 """The engines by name: the threads of this process, or a Ray cluster."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -31,14 +32,17 @@ class Engine:
         if self.ray_address is not None and self.name != "ray":
             raise UsageError("--ray-address is of the engine ray; add --engine ray, or leave it out")
 
-    def crew(self, folder: RunFolder, needs: Needs) -> AbstractContextManager[Crew]:
+    def crew(
+        self, folder: RunFolder, needs: Needs, say: Callable[[str], None] = lambda _: None
+    ) -> AbstractContextManager[Crew]:
         """Return who works on the stages of a run, to be entered while it is open.
 
         needs: What must be there wherever it is worked.
+        say: Called with what there is to say of who works, a sentence each.
         Raises UsageError: Ray is not installed, no cluster answers at the address, or a node lacks something.
         """
         if self.name == "ray":
-            return RayCluster(folder, needs, self.ray_address)
+            return RayCluster(folder, needs, self.ray_address, say)
         return nullcontext(Threads())
 
 

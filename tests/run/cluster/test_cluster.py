@@ -259,6 +259,33 @@ def test_what_a_node_lacks_is_told_before_anything_is_asked(cluster: Any, tmp_pa
         require_nodes(ray, str(tmp_path), ("absent", ""), "file:///proc/no", Needs())
 
 
+@pytest.mark.slow
+def test_a_full_cluster_is_told_and_the_run_goes_on_once_it_has_room(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    monkeypatch.setattr("stereotrope.run.engine.cluster.crew._PATIENCE_SECONDS", 0.5)
+    holders = [ray.remote(num_cpus=1)(Seeing).remote() for _ in range(NODES)]
+    ray.get([one.__ray_ready__.remote() for one in holders])
+    while ray.available_resources().get("CPU", 0):
+        time.sleep(0.1)
+    told: list[str] = []
+
+    def say(note: str) -> None:
+        told.append(note)
+        for one in holders:
+            ray.kill(one)
+
+    items = Items.of([(f"k{i}", i) for i in range(2)])
+    with RunFolder(tmp_path / "run") as folder, Engine("ray").crew(folder, Needs(), say) as crew:
+        jobs = [Job(Stage(name, Seeing), items) for name in ("one", "other")]
+        done = [summary.done for summary in engine.run(jobs, ledger=folder.ledger, crew=crew)]
+    assert done == [2, 2]
+    assert len(told) == 1
+    assert f"each asks for 1 CPU, and 0 of {NODES} in the cluster are free" in told[0]
+
+
 def test_pictures_are_written_at_their_url_by_the_workers(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,12 +20,7 @@ _News = queue.SimpleQueue[tuple["OpenJob", int]]
 
 
 class Crew(Protocol):
-    """Who works on stages.
-
-    notes: What there is to say of them, a sentence each.
-    """
-
-    notes: list[str]
+    """Who works on stages."""
 
     def start(self, works: Sequence[OpenJob]) -> Sequence[threading.Thread]:
         """Begin; everything is done once the threads have ended."""
@@ -33,9 +28,6 @@ class Crew(Protocol):
 
 class Threads:
     """The threads of this process."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
 
     def start(self, works: Sequence[OpenJob]) -> Sequence[threading.Thread]:
         """Start the lanes of every stage."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Self
@@ -29,6 +31,8 @@ _JOBS_AT_ONCE = 64
 _LOOK_SECONDS = 0.2
 _LOCAL_STORE = 128 * 2**20
 """Bytes of the object store of a Ray that is started here: nothing large stays in it."""
+_PATIENCE_SECONDS = 10.0
+"""After which it is said that a cluster has no room for a first worker."""
 _MOST_DEATHS = 3
 """Of each hand, on the mean, without that anything landed in between."""
 
@@ -37,6 +41,7 @@ _MOST_DEATHS = 3
 class _Hired:
     actor: Any
     resources: Mapping[str, float]
+    begun: Any
 
 
 class RayCluster:
@@ -47,16 +52,22 @@ class RayCluster:
     address: Of the cluster, as ``ray.init`` takes it; else ``RAY_ADDRESS``, else a Ray on this computer. One
         that this process is connected to already is taken as it is.
 
-    notes: What there is to say of its nodes, a sentence each.
+    say: Called with what there is to say of it, a sentence each, from any thread.
 
     Raises UsageError: Ray is not installed, no cluster answers at the address, or a node lacks something.
     """
 
-    def __init__(self, folder: RunFolder, needs: Needs, address: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        needs: Needs,
+        address: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._ray = ray_module()
         self._folder, self._needs, self._address = folder, needs, address
         self._where = str(folder.path.resolve())
-        self.notes: list[str] = []
+        self._say, self._is_told = say, False
         self._head = Head(folder)
         place = folder.store.place
         self._pictures = None if place is None else place.url
@@ -73,13 +84,16 @@ class RayCluster:
         self._own = not self._ray.is_initialized()
         if self._own:
             connect(self._ray, self._address)
+            # In a Ray on this computer alone there is nothing but these workers, however slowly they start.
+            self._is_told = not (self._address or os.environ.get("RAY_ADDRESS"))
         self._token = f"{TMP_PREFIX}{secrets.token_hex(8)}", secrets.token_hex(16)
         (self._folder.path / self._token[0]).write_text(self._token[1])
         if (place := self._folder.store.place) is not None:
             place.write(self._token[0], self._token[1].encode())
         try:
             where = self._where, self._token, self._pictures
-            self.notes = require_nodes(self._ray, *where, self._needs)
+            for note in require_nodes(self._ray, *where, self._needs):
+                self._say(note)
             self._open_desk()
         except BaseException:
             self._leave()
@@ -131,13 +145,16 @@ class RayCluster:
         """Have hands work on a job until none is left of it, others where some die."""
         at_work: dict[Any, tuple[str, int]] = {}
         free = list(self._shared_out(number, job, apart))
-        told = False
+        told, patience = False, time.monotonic() + _PATIENCE_SECONDS
         while free or at_work:
             for name, n in free:
                 now, actor = self._now(name)
                 at_work[actor.work.remote(number, packed, n)] = now, n
             free = []
             ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
+            if time.monotonic() > patience:
+                patience = math.inf
+                self._tell_if_full([name for name, _ in at_work.values()])
             for ref in ended:
                 name, n = at_work.pop(ref)
                 if (other := self._successor(ref, name, number, job)) is not None:
@@ -150,6 +167,29 @@ class RayCluster:
                 break
             if not free and not at_work and not job.is_spent:
                 free = list(self._shared_out(number, job, apart))
+
+    def _tell_if_full(self, names: Sequence[str]) -> None:
+        """Say once what holds a job up where none of its hands has begun and nothing is free.
+
+        Others may hold it, or hands that start slowly: Ray does not tell which.
+        """
+        with self._guard:
+            hands = [self._hands[name] for name in names if name in self._hands]
+            if self._is_told or not hands or self._ray.wait([one.begun for one in hands], timeout=0)[0]:
+                return
+            kind = "GPU" if "num_gpus" in hands[0].resources else "CPU"
+            free, every = (
+                found.get(kind, 0)
+                for found in (self._ray.available_resources(), self._ray.cluster_resources())
+            )
+            if free >= 1:
+                return
+            self._is_told = True
+        self._say(
+            f"ray: no worker has begun within {_PATIENCE_SECONDS:g} s: each asks for 1 {kind}, and "
+            f"{free:g} of {every:g} in the cluster are free. The run goes on as soon as one is; end what "
+            "holds them (`ray status` says what), add a node, or stop and leave --engine ray out"
+        )
 
     def _regulars_for(self, job: OpenJob, computes: bool) -> list[str]:
         """Hands of one processor: as many as there are where a job computes, else one a node."""
@@ -229,7 +269,7 @@ class RayCluster:
             max_concurrency=_JOBS_AT_ONCE, scheduling_strategy="SPREAD", **resources
         )
         actor = made.remote(self._desk, name, self._where, self._token, self._pictures)
-        self._hands[name] = _Hired(actor, resources)
+        self._hands[name] = _Hired(actor, resources, actor.__ray_ready__.remote())
         return name
 
     def _open_desk(self) -> None:
