@@ -92,7 +92,7 @@ class RunFindings:
             proven=proven,
             compares={measure for finder in finders for measure in finder.compares},
         )
-        drawn = None if images is None else set(evidence.images["image_id"])
+        drawn = None if images is None else evidence.images["image_id"]
         found: list[Candidate] = []
         for finder in finders:
             with FINDERS.blamed(finder.name):
@@ -231,12 +231,13 @@ def _summary(differences: Differences) -> dict[str, Any]:
     return {"finding_id": identity, "list": "summary", "kind": "summary", "scope": "{}", "sentence": sentence}
 
 
-def _require_candidate(one: Any, finder: Finder, drawn: Collection[str] | None) -> None:
+def _require_candidate(one: Any, finder: Finder, drawn: pl.Series | None) -> None:
     """Refuse, by a ValueError, what a finder must not give; ``drawn`` are all images, where known."""
     if not isinstance(one, Candidate):
         raise ValueError(f"it must give candidates, found {type(one).__name__}")
     shown = () if callable(one.images) else one.images
-    strange = set() if drawn is None else set(shown) - set(drawn)
+    names = pl.Series([name for name in shown if isinstance(name, str)], dtype=pl.String)
+    strange = set(shown).difference(shown if drawn is None else drawn.filter(drawn.is_in(names.implode())))
     wrong = {
         f"the kind {one.kind!r}, which is not among {finder.kinds}": one.kind not in finder.kinds,
         f"the sentence {one.sentence!r}": not (isinstance(one.sentence, str) or callable(one.sentence))

@@ -136,11 +136,13 @@ def marks_read(evidence: RunEvidence) -> pl.DataFrame:
     """
     keys = ["generator", "annotator"]
     models = evidence.images.select(subject_id="image_id", generator="generator")
-    placed = evidence.read.join(models, on="subject_id")
-    read = placed.filter(status="ok").group_by(keys).agg(of=pl.col("subject_id").n_unique())
+    marks = evidence.read.filter(attribute=_MARK)
+    by = pl.col("annotator").is_in(marks["annotator"].unique().implode())  # most runs have no marks
+    read = evidence.read.filter(by, status="ok").select("subject_id", "annotator")
+    read = read.join(models, on="subject_id")
     return (
-        placed.filter(attribute=_MARK)
-        .join(read, on=keys, maintain_order="left")
+        marks.join(models, on="subject_id", maintain_order="left")
+        .join(read.group_by(keys).agg(of=pl.col("subject_id").n_unique()), on=keys, maintain_order="left")
         .select(
             *(*keys, "of"),
             image_id="subject_id",
