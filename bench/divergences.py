@@ -37,6 +37,8 @@ _KEPT = (
     redraws._kept_weights,
 )
 """Numbers that are drawn once for groups of the same sizes."""
+_KEPT_SIZE = 2_000
+"""Pictures up to which numbers are kept."""
 
 
 def labels_of(n: int, attributes: int, values: int) -> Codes:
@@ -58,10 +60,6 @@ def frame_of(codes: Codes) -> pl.DataFrame:
         object=pl.lit("car"),
         group=pl.when(pl.col("image") < len(codes) // 2).then(pl.lit("base")).otherwise(pl.lit("women")),
     )
-
-
-_KEPT_SIZE = 2_000
-"""Pictures up to which numbers are kept."""
 
 
 def _beside(

@@ -236,8 +236,10 @@ def _require_candidate(one: Any, finder: Finder, drawn: pl.Series | None) -> Non
     if not isinstance(one, Candidate):
         raise ValueError(f"it must give candidates, found {type(one).__name__}")
     shown = () if callable(one.images) else one.images
-    names = pl.Series([name for name in shown if isinstance(name, str)], dtype=pl.String)
-    strange = set(shown).difference(shown if drawn is None else drawn.filter(drawn.is_in(names.implode())))
+    strange = set() if drawn is None else set(shown)
+    if drawn is not None and strange:
+        names = pl.Series([name for name in strange if isinstance(name, str)], dtype=pl.String)
+        strange.difference_update(drawn.filter(drawn.is_in(names.implode())))
     wrong = {
         f"the kind {one.kind!r}, which is not among {finder.kinds}": one.kind not in finder.kinds,
         f"the sentence {one.sentence!r}": not (isinstance(one.sentence, str) or callable(one.sentence))
