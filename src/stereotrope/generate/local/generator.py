@@ -45,7 +45,8 @@ class DiffusersGenerator(Generator):
 
     The noise of a picture hangs on its own seed alone, on every device. Pictures are drawn ``batch`` at once,
     and a smaller rest is filled up with pictures that are thrown away: what else a batch holds changes no
-    picture, its size may change last digits, and is in the fingerprint. While one batch is drawn, that before
+    picture; its size, and on some processors a picture's place in it, may change last digits. The size is in
+    the fingerprint, and a run that goes on draws the same batches. While one batch is drawn, that before
     it becomes files. What the pipeline's safety checker hides is a refusal.
 
     model: A folder that ``save_pretrained`` wrote, or a name on the Hugging Face hub.
