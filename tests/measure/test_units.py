@@ -86,7 +86,7 @@ def test_what_spans_scenarios_is_held_as_it_is_of_other_scenarios() -> None:
         ratio, alone = (female_ratio(one).row(0, named=True) for one in (frame, frame.drop("scenario")))
         refusals = refusal_rate(frame.drop("attribute", "value")).row(0, named=True)
         assert [refusals[name] for name in ("low", "high")] == [ratio[name] for name in ("low", "high")]
-        assert "over 12 units" in ratio["method"]
+        assert ratio["method"] == "Beta-binomial; likelihood over 12 units"
         held.append(ratio["low"] <= 0.4 <= ratio["high"])
         by_prompt.append(alone["low"] <= 0.4 <= alone["high"])
     assert np.mean(held) >= 0.9

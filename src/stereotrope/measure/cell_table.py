@@ -15,7 +15,16 @@ from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, SMALL_N, Cell, Pe
 from stereotrope.measure.seeds import SharedSeeds
 from stereotrope.measure.tidy import as_text, count_alike, read_labels
 from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, SEED_COLUMN, THESE_PROMPTS
-from stereotrope.stats import ICC_GRID, Crossed, icc_evidence, icc_mixture, icc_weights, widened_number
+from stereotrope.stats import (
+    ICC_GRID,
+    Crossed,
+    cluster_share_interval,
+    icc_evidence,
+    icc_mixture,
+    icc_weights,
+    sizes_alike,
+    widened_number,
+)
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES
 
@@ -130,23 +139,41 @@ class CellTable:
         return np.asarray(np.vstack([told, np.zeros((1, ICC_GRID.size))])[place], np.float64)
 
     @cached_property
-    def weights(self) -> tuple[pl.Series, Floats]:
-        """The cells whose units are prompts, and how probable each intra-class correlation is in each.
-
-        Correlations of cells of one attribute are alike: see :func:`stereotrope.stats.icc_weights`.
-        """
+    def _evidence_of_cells(self) -> Floats:
+        """What the values of each cell together say of the intra-class correlation."""
         known, told = self._evidence
-        numbered = self.cells.select("attribute", "clustered").with_row_index(_CELL)
-        clustered = numbered.filter("clustered")
         owners = known[_CELL].to_numpy()
         evidence = np.zeros((self.cells.height, ICC_GRID.size))
         np.add.at(evidence, owners, told)
         # Of K values that add up to n only K − 1 say something of their own.
         n_values = np.maximum(np.bincount(owners, minlength=len(evidence)), 1)
-        evidence *= (1 - 1 / n_values)[:, None]
+        return evidence * (1 - 1 / n_values)[:, None]
+
+    @cached_property
+    def weights(self) -> tuple[pl.Series, Floats]:
+        """The cells whose units are prompts, and how probable each intra-class correlation is in each.
+
+        Correlations of cells of one attribute are alike: see :func:`stereotrope.stats.icc_weights`.
+        """
+        numbered = self.cells.select("attribute", "clustered").with_row_index(_CELL)
+        clustered = numbered.filter("clustered")
         parts = clustered.partition_by("attribute", maintain_order=True)
-        found = [icc_weights(evidence[part[_CELL].to_numpy()]) for part in parts]
+        found = [icc_weights(self._evidence_of_cells[part[_CELL].to_numpy()]) for part in parts]
         return clustered[_CELL], np.concatenate([np.zeros((0, ICC_GRID.size)), *found])
+
+    @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """Cells whose units are prompts of like sizes, without shared seeds, and alone of their attribute."""
+        only = self.cells.select(pl.col("clustered") & (pl.col("clustered").sum().over("attribute") == 1))
+        apart = self.seeds.alike <= 0 if self.seeds is not None else True
+        return np.asarray(only.to_series().to_numpy() & apart & sizes_alike(self.sizes, *self._prompt_sums))
+
+    def interval_alone(self, cell: int, category: str, level: float) -> tuple[float, float]:
+        """Interval of the share of a value in a cell that stands :attr:`alone`."""
+        at, of = pl.Series([cell]), pl.Series([category])
+        prompts = self.clusters(at, of)
+        told = self._evidence_of_cells[cell] - self.evidence(at, of)[0]
+        return cluster_share_interval(prompts.k, prompts.n, level=level, told=told)
 
     @cached_property
     def mixtures(self) -> dict[str, Floats]:

@@ -13,6 +13,7 @@ from stereotrope.stats.agreement import (
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.cluster_interval import cluster_js_interval
 from stereotrope.stats.cluster_js import Clustered
+from stereotrope.stats.cluster_share import cluster_share_interval, sizes_alike
 from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact, clusters_apart
 from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
@@ -146,6 +147,7 @@ __all__ = [
     "cluster_flip_test",
     "cluster_js_interval",
     "cluster_permutation_test",
+    "cluster_share_interval",
     "clustered_ranks",
     "clusters_apart",
     "cohen_kappa",
@@ -217,6 +219,7 @@ __all__ = [
     "shuffled_pearson",
     "sign_test",
     "signed_rank",
+    "sizes_alike",
     "smallest_shift",
     "spearman",
     "spearman_interval",

@@ -5,7 +5,7 @@ import pytest
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure import female_ratio, share
-from stereotrope.stats import wilson
+from stereotrope.stats import cluster_share_interval, wilson
 
 
 def test_share_by_hand(make_labels) -> None:
@@ -77,6 +77,17 @@ def test_images_that_share_prompts_widen_the_interval(make_labels) -> None:
     assert row["high"] - row["low"] > 1.5 * (plain["high"] - plain["low"])
     assert row["flags"] == "clustered"
     assert "6 units" in row["method"]
+
+
+def test_a_cell_that_stands_alone_has_the_interval_of_its_own_prompts(make_labels) -> None:
+    counts = {("m", "car", g): {"pink": 5, "grey": 15} for g in ("women", "men")}
+    labels = make_labels(counts).with_columns(prompt_id=pl.concat_str("group", pl.int_range(pl.len()) % 4))
+    women = share(labels.filter(group="women"), value="pink", by=("group",)).row(0, named=True)
+    k = labels.filter(group="women").group_by("prompt_id").agg((pl.col("value") == "pink").sum())["value"]
+    assert (women["low"], women["high"]) == cluster_share_interval(k, [5] * 4)
+    assert women["method"] == "Beta-binomial; likelihood over 4 units"
+    both = share(labels, value="pink", by=("group",))
+    assert both["method"].str.starts_with("Wilson; effective n").all()
 
 
 def test_a_frame_that_cannot_tell_is_flagged_and_one_that_can_is_wider(make_labels) -> None:

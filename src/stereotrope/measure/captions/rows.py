@@ -16,7 +16,7 @@ from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.units import Claim
-from stereotrope.stats import ScoreOfSums, effective_counts, wilson
+from stereotrope.stats import ScoreOfSums, cluster_share_interval
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import UNKNOWN
 
@@ -176,7 +176,7 @@ def described(cell: Captions, method: str, kind: str = "normal") -> str:
 def share_of_captions(
     row: ScoreRow, cell: Captions, hits: NDArray[Any], among: Floats | None = None
 ) -> ScoreRow:
-    """The row of a share of captions, with Wilson's interval at the effective number.
+    """The row of a share of captions, with its interval over captions or, where these are, over prompts.
 
     hits, among: 1 where a caption counts, and where it could; shape (n,).
     """
@@ -185,15 +185,16 @@ def share_of_captions(
     k, n = (np.bincount(units, v, minlength=cell.resample.n_units) for v in (hits * trials, trials))
     if not n.sum():
         return undefined(row, NO_CAPTION)
-    low, high = wilson(*effective_counts(k, n, level=cell.level), level=cell.level)
-    method = "; ".join([*([row["method"]] if "method" in row else []), "interval: Wilson"])
+    low, high = cluster_share_interval(k, n, level=cell.level)
+    how = "interval: beta-binomial over prompts" if cell.clustered else "interval: Wilson"
+    method = "; ".join([*([row["method"]] if "method" in row else []), how])
     return {
         **row,
         "value": float(k.sum() / n.sum()),
         "numerator": int(k.sum()),
         "denominator": int(n.sum()),
-        "low": float(low),
-        "high": float(high),
+        "low": low,
+        "high": high,
         "method": method,
     }
 

@@ -75,8 +75,8 @@ def class_agreement(
     many of each value says nothing of precision elsewhere. Images that the annotator calls unclear enter
     neither.
 
-    The interval is Wilson's over images, or over whole prompts where there are four or more
-    (:func:`stereotrope.stats.effective_counts`). That of :math:`F_1 = 2J/(1 + J)` is Wilson's of
+    The interval is Wilson's over images, or by the likelihood over whole prompts where there are four or more
+    (:func:`stereotrope.stats.cluster_share_interval`). That of :math:`F_1 = 2J/(1 + J)` is that of
     :math:`J = t/(a + r - t)`, which is a share of images, on that scale.
 
     References

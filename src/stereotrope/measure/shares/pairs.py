@@ -13,7 +13,7 @@ from stereotrope.measure.contract import REGISTRY
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
 from stereotrope.measure.units import Claim, prompt_codes, units_of
-from stereotrope.stats import effective_counts, wilson
+from stereotrope.stats import cluster_share_interval, wilson
 
 NO_PAIR = "no image with a usable label from both"
 PAIRED = ("image_id", "attribute")
@@ -96,13 +96,13 @@ def hit_rates(
 
 
 def rate_of(hits: NDArray[np.bool_], units: NDArray[np.int64], claim: Claim, level: float) -> dict[str, Any]:
-    """Part of the pictures that are hits, with Wilson's interval over the units."""
-    counts, method = (float(hits.sum()), float(hits.size)), "Wilson"
+    """Part of the pictures that are hits, with its interval over the units."""
     if claim.clustered:
-        k, n = effective_counts(np.bincount(units, hits), np.bincount(units), level=level)
-        counts = float(k), float(n)
-        method = f"Wilson; effective n {counts[1]:.1f} over {units.max() + 1} units"
-    low, high = map(float, wilson(*counts, level=level))
+        low, high = cluster_share_interval(np.bincount(units, hits), np.bincount(units), level=level)
+        method = f"beta-binomial over {units.max() + 1} units"
+    else:
+        low, high = map(float, wilson(hits.sum(), hits.size, level=level))
+        method = "Wilson"
     ends = {"value": float(hits.mean()), "low": low, "high": high}
     return {**ends, "holds_for": claim.holds_for, "method": method}
 

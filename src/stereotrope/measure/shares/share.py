@@ -75,8 +75,9 @@ def share(
     -----
     Where a cell spans four prompts or more, its interval holds for ``prompts like these``: it is Wilson's at
     the effective number (:func:`stereotrope.stats.effective_trials`), flagged ``clustered``. How alike the
-    pictures of a prompt are is learned from all cells of the attribute in the frame. It covered 0.93 to 0.98
-    at an intra-class correlation of 0.1 and 0.3, more at 0 (docs/explanation/interval-coverage.md). Over
+    pictures of a prompt are is learned from all cells of the attribute in the frame; where there is but one,
+    the likelihood of its own counts makes the interval (:func:`stereotrope.stats.cluster_share_interval`).
+    How often they cover is in docs/explanation/interval-coverage.md. Over
     three prompts or fewer it holds for ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot
     tell (``no_prompt_id``). Where a column ``seed`` says that four prompts or more share four seeds or
     more, pictures of one seed are taken to be as alike as they look
@@ -123,13 +124,13 @@ def _shares(
         each=1 - fewer,
     )
     cells = cells.with_columns(trials=_trials(table, cells["each"].to_numpy()))
-    method = pl.lit("Wilson")
+    method = pl.when(pl.Series(table.alone)).then(pl.lit("Beta-binomial")).otherwise(pl.lit("Wilson"))
     if simultaneous:
         method = pl.format("Goodman, simultaneous over {} categories", pl.col("category").list.len())
     cells = cells.with_columns(method=pl.concat_str(method, _clusters(table, cells["trials"])))
     rows = cells.explode("category", empty_as_null=True)
     rows = rows.with_columns(numerator=table.count(rows["cell"], rows["category"]))
-    low, high = _intervals(rows)
+    low, high = _intervals(rows, table)
     k, n, missing = pl.col("numerator"), pl.col("n"), pl.col("missing")
     bounds = {"bound_low": k / (n + missing), "bound_high": (k + missing) / (n + missing)}
     told: dict[str, Any] = {
@@ -240,22 +241,27 @@ def _trials(table: CellTable, level: Floats) -> pl.Series:
 def _clusters(table: CellTable, trials: pl.Series) -> pl.Series:
     """What the method says of cells whose units are prompts."""
     cells, weights = table.weights
-    told = zip(trials[cells], table.sizes[cells.to_numpy()], weights @ ICC_GRID, strict=True)
+    at = cells.to_numpy()
+    told = zip(trials[cells], table.sizes[at], weights @ ICC_GRID, strict=True)
     words = [
         f"; effective n {n:.1f} over {units} units, intra-class correlation {icc:.2f}"
         for n, units, icc in told
     ]
     if table.seeds is not None and table.seed_weights is not None:
-        seeds = (table.seed_weights @ ICC_GRID)[cells.to_numpy()]
-        shared = table.seeds.alike[cells.to_numpy()] > 0
+        seeds = (table.seed_weights @ ICC_GRID)[at]
+        shared = table.seeds.alike[at] > 0
         words = [
             f"{told}, {of:.2f} of shared seeds" if some else told
             for told, of, some in zip(words, seeds, shared, strict=True)
         ]
+    words = [
+        f"; likelihood over {units} units" if alone else told
+        for told, units, alone in zip(words, table.sizes[at], table.alone[at], strict=True)
+    ]
     return pl.repeat("", table.cells.height, eager=True).scatter(cells, words)
 
 
-def _intervals(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+def _intervals(rows: pl.DataFrame, table: CellTable) -> tuple[pl.Series, pl.Series]:
     """Both ends of the interval of each row."""
     clustered = rows["clustered"].to_numpy()
     k, n, trials, level = (
@@ -265,4 +271,8 @@ def _intervals(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     ends = np.full((2, len(k)), np.nan)
     for one in np.unique(level):
         ends[:, level == one] = wilson(k[level == one], trials[level == one], level=float(one))
+    for at in np.flatnonzero(
+        table.alone[rows["cell"].to_numpy()] & rows["category"].is_not_null().to_numpy()
+    ):
+        ends[:, at] = table.interval_alone(rows["cell"][int(at)], rows["category"][int(at)], level[at])
     return pl.Series(ends[0]), pl.Series(ends[1])
