@@ -1,6 +1,7 @@
 import polars as pl
 import pyarrow as pa
 import pytest
+from polars.testing import assert_frame_equal
 
 from stereotrope import tables
 from stereotrope.errors import TableError
@@ -73,3 +74,16 @@ def test_what_scopes_an_estimate_may_stand_as_a_factor():
 def test_only_prompts_and_estimates_carry_factors():
     with pytest.raises(TableError, match="only prompts and estimates carry factor columns"):
         tables.schema(tables.IMAGES, ["object"])
+
+
+def test_a_column_of_one_value_is_held_once_and_reads_the_same():
+    rows = {
+        "missing": [None, None],
+        "alike": ["a", "a"],
+        "some": ["a", None],
+        "n": [1, 2],
+        "vector": [[1.0], [1.0]],
+    }
+    frame = pl.DataFrame(rows, schema_overrides={"missing": pl.String, "vector": pl.List(pl.Float32)})
+    assert_frame_equal(tables.compact(frame), frame)
+    assert_frame_equal(tables.compact(frame.clear()), frame.clear())

@@ -58,10 +58,12 @@ def writings(labels: pl.DataFrame) -> list[dict[str, Any]]:
     Of each ``written`` way: ``n``, how often it was given, and the ``distance`` of a colour that merged.
     """
     keys = ["annotator", "attribute", "value"]
-    given = labels.filter(pl.col("value").is_not_null(), ~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)))
-    number = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in given.columns else pl.len()
-    counted = given.group_by(*keys, written=pl.coalesce("written", "value")).agg(n=number)
-    several = counted.filter(pl.len().over(keys) > 1).sort(
+    number = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in labels.columns else pl.len()
+    counted = labels.group_by(*keys, written=pl.coalesce("written", "value")).agg(n=number)
+    given = counted.filter(
+        pl.col("value").is_not_null(), ~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES))
+    )
+    several = given.filter(pl.len().over(keys) > 1).sort(
         "n", "written", *keys, descending=[True, *[False] * 4]
     )
     told: dict[tuple[str, ...], list[dict[str, Any]]] = {}

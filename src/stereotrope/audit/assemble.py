@@ -21,7 +21,7 @@ from stereotrope.report.contract import stored_sections
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.run.folder import read_info
 from stereotrope.suites.published import published_for
-from stereotrope.tables import ABSENT, IMAGES, number_in, polars_types
+from stereotrope.tables import ABSENT, IMAGES, compact, number_in, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -43,7 +43,7 @@ def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
         parts.append(pl.DataFrame({name: [row.get(name) for row in rows] for name in came}, schema=came))
     outcomes = pl.concat(parts)
     images = plan.requests.select(asked).join(outcomes, on="image_id", maintain_order="left")
-    return images.select(*types)
+    return compact(images.select(*types))
 
 
 def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFolder) -> dict[str, Any]:

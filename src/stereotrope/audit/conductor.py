@@ -36,6 +36,7 @@ from stereotrope.measure import measure_words
 from stereotrope.run import Engine, Run, RunFolder, changes_told, engine_of, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.run.looks import looks_told
+from stereotrope.tables import N_SUBJECTS, compact
 
 __all__ = ["Audit", "Watcher"]
 
@@ -185,6 +186,9 @@ class Audit:
                     images, missing = _draw_and_look(plan, into, watcher, stop)
                 _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
                 plan.account.attach(None)
+        # Of many pictures what was asked for, and what came of it, is as large as a report.
+        plan = replace(plan, requests=plan.requests.clear())
+        images = images.select("status", "reason", *(n for n in (N_SUBJECTS,) if n in images.columns))
         return _finish(plan, images, Path(folder), watcher, missing, stop)
 
     def measure(
@@ -293,7 +297,7 @@ def _measure(
         refuse_lost(plan, before, said, embeddings)
         names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
         kept = {key: before.info[key] for key in names if key in before.info}
-    labels = told.counted(said)
+    labels = compact(told.counted(said))
     del said  # of many pictures it is as large as what counts
     tidy = tidy_labels_of_run(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import polars as pl
@@ -104,12 +104,12 @@ def retry_passing(plan: Plan, into: RunFolder) -> None:
     A file that was missing may be there now. What a ledger holds without saying that the bytes prove it may
     have been for want of memory: pictures that are at hand, or are kept in the run, are looked at again.
     """
-    at_hand = set(plan.requests.filter(pl.col("source").is_not_null())["image_id"])
+    at_hand = cache(lambda: set(plan.requests.filter(pl.col("source").is_not_null())["image_id"]))
 
     def passing(stage: str, key: str, payload: Mapping[str, Any]) -> bool:
         if stage == GENERATE:
             reason = payload["reason"] if payload["status"] == "excluded" else None
-            unproven = key in at_hand
+            unproven = reason is not None and key in at_hand()
         else:
             labels = payload.get("labels", ())
             reason = payload.get("reason") or next((label["rationale"] for label in labels), None)

@@ -20,7 +20,7 @@ from stereotrope.further_tables import TableSources
 from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.run import refuse_stopped
-from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES
+from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, compact
 
 WITHOUT_VIOLATIONS = "without_violations"
 """``subset`` of a score computed without the pictures that break their prompt's constraints."""
@@ -32,7 +32,7 @@ def tidy_labels_of_run(subjects: Subjects, labels: pl.DataFrame) -> pl.DataFrame
     Measures of looks take it without the attributes about the picture's quality, which are in it.
     """
     plan, images = subjects.plan, subjects.images
-    tidy = measure.tidy_labels(plan.prompts, images, labels, asked=subjects.asked())
+    tidy = compact(measure.tidy_labels(plan.prompts, images, labels, asked=subjects.asked()))
     if not leaves_out(plan):
         return tidy
     marked = labels.filter(pl.col("attribute") == SEEN_IN_DISCOVERY)

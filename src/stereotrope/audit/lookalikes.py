@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.confusables import lookalikes
-from stereotrope.tables import CONSTRAINTS, N_SUBJECTS, NOT_VALUES, QUALITY_ATTRIBUTES, factors_of
+from stereotrope.tables import CONSTRAINTS, N_SUBJECTS, NOT_VALUES, QUALITY_ATTRIBUTES, factors_of, number_in
 
 MOST_SETS = 20
 """Sets that notes tell; ``run.json`` has more."""
@@ -55,25 +55,30 @@ def _writings(
 ) -> Iterator[tuple[str, str | None, Mapping[str, int]]]:
     """What is written, its kind and what it is of: writing → how many pictures or labels have it."""
     factors = factors_of(prompts.columns)
-    counted = [name for name in (N_SUBJECTS,) if name in images.columns]
-    pictures = images.select("prompt_id", "generator", *counted).join(
+    pictures = _numbers(images, "prompt_id", "generator").join(
         prompts.select("prompt_id", "text", *(f for f in factors if f != "generator")),
         on="prompt_id",
         how="left",
     )
+    said = _numbers(labels, "annotator", "attribute", "value")
     yield "generators", None, _counts(pictures, "generator")
-    yield "annotators", None, _counts(labels, "annotator")
-    yield "factors", None, dict.fromkeys(factors, pictures.height)
-    yield "attributes", None, _counts(labels, "attribute")
+    yield "annotators", None, _counts(said, "annotator")
+    yield "factors", None, dict.fromkeys(factors, number_in(pictures))
+    yield "attributes", None, _counts(said, "attribute")
     for factor in factors:
         yield "levels", factor, _counts(pictures, factor)
-    values = labels.filter(~pl.col("attribute").is_in(_NO_VALUES), pl.col("value").is_not_null())
+    values = said.filter(~pl.col("attribute").is_in(_NO_VALUES), pl.col("value").is_not_null())
     for (attribute,), part in values.group_by("attribute", maintain_order=True):
         yield "values", str(attribute), _counts(part, "value")
     yield "texts", None, _counts(pictures, "text")
 
 
-def _counts(frame: pl.DataFrame, name: str) -> dict[str, int]:
+def _numbers(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """How many rows, or subjects of counted ones, are alike in these columns."""
     number = pl.col(N_SUBJECTS).sum() if N_SUBJECTS in frame.columns else pl.len()
-    written = frame.drop_nulls(name).group_by(pl.col(name).cast(pl.String)).agg(number)
+    return frame.group_by(names, maintain_order=True).agg(number.alias(N_SUBJECTS))
+
+
+def _counts(frame: pl.DataFrame, name: str) -> dict[str, int]:
+    written = frame.drop_nulls(name).group_by(pl.col(name).cast(pl.String)).agg(pl.col(N_SUBJECTS).sum())
     return dict(written.sort(name).iter_rows())

@@ -32,7 +32,7 @@ from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
-from stereotrope.tables import factors_of, kept_images
+from stereotrope.tables import compact, factors_of, kept_images
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
@@ -202,7 +202,7 @@ def make_plan(
         title=spec.report.title,
         prompts=prompts,
         generators=asked.generators,
-        requests=asked.requests,
+        requests=compact(asked.requests),
         annotators=annotators,
         measures=measures,
         baseline=baseline,

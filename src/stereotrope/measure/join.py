@@ -1,6 +1,6 @@
 """From the three tables of a run to the tidy frame that every measure reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -20,6 +20,7 @@ from stereotrope.tables import (
 )
 
 _LABEL = ("image_id", "attribute", "annotator")
+_OF_IMAGE = ("image_id", "prompt_id", "generator", "seed", "status")
 
 # Why a label does not count.
 BLANK = "blank picture"  # an annotator calls it so
@@ -112,20 +113,17 @@ def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = N
     >>> tidy_labels(prompts, images, labels).select("image_id", "value", "excluded").rows()
     [('i', 'pink', None), ('j', None, 'refused by the generator')]
     """
-    made = to_polars(with_factors(prompts, images), what="images", needs=("status",))
+    pictures = to_polars(images, what="images")
+    pictures = pictures.select(name for name in _OF_IMAGE if name in pictures.columns)
+    made = to_polars(with_factors(prompts, pictures), what="images", needs=("status",))
     needs = ("subject_kind", "subject_id", "attribute", "value", "annotator", "status")
     said = to_polars(labels, needs=needs).filter(subject_kind="image").rename({"subject_id": "image_id"})
     more = [name for name in ("confidence",) if name in said.columns]
     drawn = [name for name in ("seed",) if name in made.columns]
     _check_known(said, made, "labels: subject {!r} is no image of this run; check subject_id")
     design = ("image_id", "prompt_id", "generator", *factors_of(to_polars(prompts, what="prompts").columns))
-    asking = _expected(said, made.select(*design, *drawn, picture="status"), asked).join(
-        said.select(*_LABEL, "value", "status", *more, filtered=_filter(said)),
-        on=_LABEL,
-        how="left",
-        maintain_order="left",
-        nulls_equal=True,
-    )
+    said = said.select(*_LABEL, "value", "status", *more, filtered=_filter(said))
+    asking = _answered(said, made.select(*design, *drawn, picture="status"), asked)
     is_blank = said.filter(attribute="blank", value="yes", status="ok")["image_id"].unique().sort().to_list()
     of_blank = (pl.col("attribute") != "blank") & pl.col("image_id").is_in(is_blank)
     return _with_reasons(asking, of_blank).select(
@@ -284,29 +282,42 @@ def _filter(said: pl.DataFrame) -> pl.Expr:
     return pl.when(fell).then(why)
 
 
-def _expected(said: pl.DataFrame, picture: pl.DataFrame, asked: Any | None) -> pl.DataFrame:
-    """Every image with every attribute and annotator that it was asked about."""
-    given = said.select(_LABEL).unique(maintain_order=True)
-    listed = given.clear()
+def _expected(
+    said: pl.DataFrame, picture: pl.DataFrame, asked: Any | None
+) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
+    """Each attribute with an annotator, and the images that it was asked of."""
+    pair = list(_LABEL[1:])
+    listed = said.select(_LABEL).clear()
     always = ~pl.col("attribute").is_in(list(_NOT_EXPECTED))
     if asked is not None:
         listed = to_polars(asked, what="asked", needs=_LABEL).select(pl.col(_LABEL).cast(pl.String))
         _check_known(listed, picture, "asked: {!r} is no image of this run; check image_id")
         always &= ~pl.col("annotator").is_in(listed["annotator"].unique().to_list())
-    pair = ["attribute", "annotator"]
-    everywhere = given.filter(always).select(pair).unique().with_columns(image_id=pl.lit(None, pl.String))
+    everywhere = said.filter(always).select(pair).unique().with_columns(image_id=pl.lit(None, pl.String))
     # What was answered without being asked is still an answer.
-    further = pl.concat([listed, given.filter(~always)]).select(*pair, "image_id")
+    further = pl.concat([listed, said.filter(~always).select(_LABEL)]).select(*pair, "image_id")
     asked_of = pl.concat([everywhere, further])
-    parts = [picture.clear().with_columns(pl.lit(None, pl.String).alias(name) for name in pair)]
     ids = asked_of.partition_by(pair, as_dict=True, include_key=False)
-    for attribute, annotator in asked_of.select(pair).unique().sort(pair, nulls_last=True).iter_rows():
-        own = ids[attribute, annotator]
+    for named in asked_of.select(pair).unique().sort(pair, nulls_last=True).iter_rows():
+        own = ids[named]
         of_all = own["image_id"][0] is None
-        here = picture if of_all else picture.join(own, on="image_id", how="semi", maintain_order="left")
-        named = {"attribute": attribute, "annotator": annotator}
-        parts.append(here.with_columns(pl.lit(one, pl.String).alias(name) for name, one in named.items()))
-    return pl.concat(parts)
+        yield (
+            named,
+            picture if of_all else picture.join(own, on="image_id", how="semi", maintain_order="left"),
+        )
+
+
+def _answered(said: pl.DataFrame, picture: pl.DataFrame, asked: Any | None) -> pl.DataFrame:
+    """What was asked of each image with what was said, one attribute of an annotator after another."""
+    image, *pair = _LABEL
+    told = said.partition_by(pair, as_dict=True, include_key=False)
+    none, parts = said.drop(pair).clear(), []
+    nobody = ((None, None), picture.clear())
+    for named, here in (nobody, *_expected(said, picture, asked)):
+        own = told.pop(named, none) if here.height else none
+        alike = (pl.lit(each, pl.String).alias(name) for name, each in zip(pair, named, strict=True))
+        parts.append(here.join(own, on=image, how="left", maintain_order="left").with_columns(alike))
+    return pl.concat(parts, rechunk=True)
 
 
 def _check_known(listed: pl.DataFrame, images: pl.DataFrame, message: str) -> None:

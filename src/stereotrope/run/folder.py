@@ -210,6 +210,7 @@ class RunFolder:
             known = {column.name for column in columns}
             further = [each for each in frame.columns if each not in known]
             self.write_table(name, frame, columns, further if name in ("prompts", "estimates") else ())
+        pa.default_memory_pool().release_unused()
 
     def write_embeddings(self, frame: pl.DataFrame) -> None:
         """Write ``embeddings/<encoder>.parquet``, one an encoder; those of encoders no longer there go.

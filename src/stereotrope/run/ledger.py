@@ -21,6 +21,7 @@ from stereotrope.run.salvage import INSERT, crc_of, mend_or_make
 _GROUP = 1_000
 _BUSY_SECONDS = 30.0
 _CACHE_KIB = 64 * 1024
+"""Of what is written; what is read is read in order, or lies in the system's own cache."""
 _PART = 20_000
 """Items that are in memory at once where a stage is read in parts."""
 _AMONG = "items.stage = ? AND items.key = asked.value"
@@ -60,6 +61,7 @@ class Ledger:
             self.notes += [mended] if mended else []
             self._reading = self._connect()
             self._writing = self._connect()
+            self._writing.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         self._thread = threading.Thread(target=self._write_groups, name="stereotrope-ledger", daemon=True)
         self._thread.start()
 
@@ -196,7 +198,6 @@ class Ledger:
         )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return connection
 
     def _open_for_reading(self) -> sqlite3.Connection:
