@@ -102,13 +102,15 @@ def _ends(
     squares = free**2 / ((free - 1) * (free + 2)) * (squares - total**2 / free)
     inverse = squares / np.maximum(total**2, _TINY**2) / others
     dimensions = 1 / np.clip(inverse, 1 / most, 1.0)
-    near = np.arcsin(np.sqrt(np.minimum(noise, 1.0))) ** 2 / dimensions
+    # By how much the noise moves the square of what is seen: more, the further away that is.
+    above = np.clip(np.maximum(value, noise), 0.0, 1.0)
+    near = (_angle(above) ** 2 - _angle(np.maximum(above - noise, 0.0)) ** 2) / dimensions
     far = np.clip(error, near * _NARROWEST, near * _WIDEST)
     part = value / (value + _NEAR * near * dimensions)
     a = np.sqrt(near)
     b = np.exp((1 - part) * np.log(a) + part * np.log(far) / 2)
     known = freedom * ((1 - part) * np.sqrt(dimensions) + part)
-    seen = np.arcsin(np.sqrt(np.clip(value, 0.0, 1.0)))
+    seen = _angle(np.clip(value, 0.0, 1.0))
     # The error goes from a at 0 to b at what is seen: lengths are counted in errors.
     apart = np.abs(b - a) > _TINY * a
     step = np.where(apart, b - a, 1.0)
@@ -120,6 +122,10 @@ def _ends(
         at = np.where(length > x, seen + (length - x) * b, within)
         ends.append(np.sin(np.clip(at, 0.0, np.pi / 2)) ** 2)
     return ends[0], ends[1]
+
+
+def _angle(divergence: Floats) -> Floats:
+    return np.asarray(np.arcsin(np.sqrt(divergence)))
 
 
 def _spread(clustered: Clustered) -> _Spread:

@@ -9,9 +9,8 @@ from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.icc import ICC_GRID, like_others
 
-_NONE, _TYPICAL = 0.3, 0.3
-"""How probable it is beforehand that groups across clusters make nothing alike, and else the mean of an
-exponential distribution of their correlation; by simulation."""
+_NONE = 0.2
+"""How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
 
 
 class Scatter(NamedTuple):
@@ -72,15 +71,14 @@ def crossed_evidence(one: Scatter, other: Scatter | None = None, between: Floats
 def crossed_weights(evidence: Sequence[Floats] | Floats) -> Floats:
     """Probability of each correlation of members of groups across clusters, in cells that are alike.
 
-    Beforehand there is none with a probability of 0.3. What the other cells say is believed as it is by
-    one half, and as :func:`~stereotrope.stats.icc_weights` believes it for the rest.
+    Beforehand there is none with a probability of 0.2, and all others are as likely. What the other cells say
+    is believed as it is by one half, and as :func:`~stereotrope.stats.icc_weights` believes it for the rest.
 
     evidence: Of each cell (:func:`crossed_evidence`).
     Returns: Shape ``(cells, 16)``, rows sum to 1.
     """
     own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
-    before = np.gradient(ICC_GRID) * np.exp(-ICC_GRID / _TYPICAL)
-    before *= (1 - _NONE) / before.sum()
+    before = (1 - _NONE) * np.gradient(ICC_GRID) / np.gradient(ICC_GRID).sum()
     before[0] += _NONE
     if len(own) < 2:
         return np.asarray(special.softmax(own + np.log(before), axis=-1))

@@ -469,14 +469,18 @@ def test_no_remedy_is_called_a_harm_in_a_thousand_runs(things, n, cue) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("prompts", "icc"), [(5, 0.1), (5, 0.3), (10, 0.3)])
-def test_changes_over_prompts_are_held(prompts: int, icc: float, capsys) -> None:
+@pytest.mark.parametrize(
+    ("prompts", "icc", "after", "runs"),
+    [*((p, icc, 0.3, 400) for p in (5, 10) for icc in (0.1, 0.3)), (5, 0.3, 0.5, 1_000)],
+)
+def test_changes_over_prompts_are_held(prompts: int, icc: float, after: float, runs: int, capsys) -> None:
     n = (4 * prompts, 4 * prompts)
-    true, mean, coverage, harms = judged(4, n, (0.6, 0.3), 60, prompts=prompts, icc=icc)
+    true, mean, coverage, harms = judged(4, n, (0.6, after), runs, prompts=prompts, icc=icc)
     with capsys.disabled():
         print(f"\n{prompts} prompts, {icc}: true {true:.2f}, mean {mean:.2f}, held {coverage:.3f}", end="")
+    assert true <= -0.2
     assert mean == pytest.approx(true, abs=0.1)
-    assert coverage >= 0.92 - 2 * np.sqrt(0.92 * 0.08 / 60)
+    assert coverage >= 0.92
     assert harms == 0
 
 
