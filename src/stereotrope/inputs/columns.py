@@ -33,8 +33,9 @@ def require_frame(
     filled: Columns without nulls.
     unique: Columns in which no two rows are alike.
     """
-    for name in dict.fromkeys([*types, *frame.columns]):
-        wanted, found = types.get(name, further), frame.schema.get(name)
+    schema = frame.schema
+    for name in dict.fromkeys([*types, *schema]):
+        wanted, found = types.get(name, further), schema.get(name)
         if found != wanted:
             raise ValueError(f"column {name!r} must hold {wanted or 'nothing: drop it'}, found {found}")
     if nulls := [name for name in filled if frame[name].null_count()]:

@@ -278,8 +278,8 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
     strange = made.filter(~pl.col("measure").is_in(list(names)).fill_null(False))["measure"]
     if strange.len():
         raise ValueError(f"a row bears the measure {strange[0]!r}; it may be: {', '.join(sorted(names))}")
-    finite = made.select(pl.col(pl.Float64).is_finite().all())
-    if wrong := [column for column in finite.columns if not finite[column][0]]:
+    finite = made.select(pl.col(pl.Float64).is_finite().all()).to_dicts()[0]
+    if wrong := [column for column, is_finite in finite.items() if not is_finite]:
         raise ValueError(f"column {wrong[0]!r} has a number that is not finite; give null")
     for (name, definition, baseline), part in made.group_by("measure", "definition", "baseline"):
         low, high = bounds_of(name, definition, difference=baseline is not None)

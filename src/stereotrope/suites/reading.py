@@ -1,5 +1,6 @@
 """The data of a suite, read from its folder."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,16 @@ def load_suite(name: str) -> dict[str, Any]:
     Raises PluginError: Its ``suite.yaml`` cannot be used; the message has its line.
     """
     file, text = _read(name, "suite.yaml")
-    source = YamlFile(text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}", PluginError)
-    spec = validated(SuiteSpec, source, example="write it as docs/how-to/write-a-suite.md does")
-    return spec.model_dump(exclude_unset=True)
+    return _spec(text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}").model_dump(
+        exclude_unset=True
+    )
+
+
+@cache
+def _spec(text: str, where: str) -> SuiteSpec:
+    """A suite as it is written; one that is read again is parsed once."""
+    source = YamlFile(text, where, PluginError)
+    return validated(SuiteSpec, source, example="write it as docs/how-to/write-a-suite.md does")
 
 
 def audit_template(name: str) -> str:
