@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
 from stereotrope.measure.captions.formulas import group_score, signed_gap
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
@@ -14,7 +16,7 @@ from stereotrope.measure.captions.rows import (
     scored,
     undefined,
 )
-from stereotrope.stats import expected_tie
+from stereotrope.stats import expected_tie, mean_over_units
 
 
 @caption_measure(
@@ -132,8 +134,9 @@ def signed_parity(
 
     Notes
     -----
-    Not biased at any n. The paper recommends a signed term because its composite score calls a model that
-    shows only women as biased as one that shows only men; no released script has it.
+    Not biased at any n. Over four prompts or more the interval is Student's over prompts, on the logit scale
+    (:func:`stereotrope.stats.mean_over_units`). The paper recommends a signed term because its composite
+    score calls a model that shows only women as biased as one that shows only men; no released script has it.
 
     References
     ----------
@@ -158,7 +161,19 @@ def _signed_row(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:
     if not sides.first and not sides.second:
         return undefined(row, NO_SIDE)
     score = group_score(counted.columns, partial(signed_gap, sides=sides))
-    return scored(row, cell, score, limits=(-1.0, 1.0), method=counted.method)
+    row = scored(row, cell, score, limits=(-1.0, 1.0), method=counted.method)
+    return row | _over_prompts(cell, counted, sides) if cell.clustered and cell.resample.n_resamples else row
+
+
+def _over_prompts(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:
+    """Student's interval over prompts, where these differ: the bootstrap of few ones is much wider."""
+    named = counted.columns.any(axis=0)
+    first, second = (counted.columns[list(side)].sum(axis=0) for side in (sides.first, sides.second))
+    gaps, units = (first - second)[named], cell.resample.units[named]
+    _, low, high, how = mean_over_units(gaps, units, level=cell.level, scale=(-1.0, 1.0))
+    if np.isnan(low):
+        return {}
+    return {"low": low, "high": high, "method": f"{counted.method}; interval: {how}, over prompts"}
 
 
 def _folded(row: ScoreRow) -> ScoreRow:
