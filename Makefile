@@ -30,13 +30,6 @@ long: $(VENV)/test-installed
 
 bench: $(VENV)/test-installed
 	$(BIN)/python -m bench
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m bench.divergences
-	$(BIN)/python -m bench.lexicon
-	$(BIN)/python -m bench.local_models --tiny --device cpu
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m bench.spectrum
-	$(BIN)/python -m bench.shares
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m bench.pictures
-	$(BIN)/python -m bench.study
 
 docs: $(VENV)/test-installed
 	$(BIN)/python docs/generate.py

@@ -1,160 +1,57 @@
-"""Print a table of times, ours beside the references, and fail where results disagree or a limit is passed.
+"""Every benchmark in one table: ours, the best vectorised reference, the bare limit, and how it grows.
 
-Times are CPU seconds of this process. The references are timed on a slice and multiplied up, which the
-table says; agreement is checked on the slice.
+``python -m bench`` runs all, ``python -m bench shares lexicon`` some, each in a process of its own with one
+thread of linear algebra. It fails where results disagree or a promise is not kept, and says which.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+from dataclasses import asdict
+from importlib import import_module
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+from bench.rows import Found, Row, table
 
-from bench.captions import SECONDS, TIMES, all_measures, timed
-from bench.reference import Rows, mean_js, permutation_null, row_bootstrap
-from bench.reports import by_name
-from bench.rows import table
-from stereotrope.measure import bds
-from stereotrope.stats import expected_js, pairwise_js, permutation_p, resampled_counts, shuffled_js
-
-Codes = NDArray[np.int64]
-
-MODELS, OBJECTS, GROUPS, IMAGES, ATTRIBUTES, VALUES = 5, 8, 9, 20, 8, 6
-TESTS = MODELS * OBJECTS * GROUPS
-SHUFFLES, RESAMPLES = 10_000, 2_000
-SLICE_TESTS, SLICE_SHUFFLES, SLICE_RESAMPLES = 2, 200, 200
+BENCHMARKS = (
+    *("divergences", "shares", "pictures", "lexicon", "spectrum", "loops"),
+    *("reports", "study", "million"),
+)
 
 
-def synthetic(rng: np.random.Generator) -> tuple[Codes, pl.DataFrame]:
-    """8,000 images of 8 attributes, with a planted shift in every third group; codes and tidy labels."""
-    conditions = GROUPS + 1
-    cells = MODELS * OBJECTS
-    codes = np.empty((cells, conditions, IMAGES, ATTRIBUTES), dtype=np.int64)
-    for cell in range(cells):
-        for attribute in range(ATTRIBUTES):
-            base = rng.dirichlet([0.7] * VALUES)
-            for condition in range(conditions):
-                shares = rng.dirichlet([0.7] * VALUES) if condition % 3 == 2 else base
-                codes[cell, condition, :, attribute] = rng.choice(VALUES, IMAGES, p=shares)
-    cell, condition, image, attribute = (index.ravel() for index in np.indices(codes.shape))
-    number = (cell * conditions + condition) * IMAGES + image
-    frame = pl.DataFrame(
-        {
-            "image_id": np.char.add("image-", np.char.zfill(number.astype(str), 5)),
-            "attribute": np.char.add("attribute-", attribute.astype(str)),
-            "value": np.char.add("value-", codes.ravel().astype(str)),
-            "generator": np.char.add("model-", (cell // OBJECTS).astype(str)),
-            "object": np.char.add("object-", (cell % OBJECTS).astype(str)),
-            "group": np.where(condition == 0, "base", np.char.add("group-", condition.astype(str))),
-        }
-    )
-    return codes, frame
+def apart(name: str) -> Found:
+    """What a benchmark finds in a process of its own."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "bench", "--here", name]
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return [Row(**row) for row in found["rows"]], found["wrong"]
 
 
-def rows_of(codes: Codes) -> Rows:
-    return [tuple(f"value-{v}" for v in image) for image in codes.tolist()]
+def here(name: str) -> str:
+    """What a benchmark finds, as JSON."""
+    rows, wrong = import_module(f"bench.{name}").bench()
+    return json.dumps({"rows": [asdict(row) for row in rows], "wrong": wrong})
 
 
-def all_tests(codes: Codes) -> NDArray[np.float64]:
-    """p-values of every model × object × group."""
-    groups = np.repeat([0, 1], IMAGES)
-    p = []
-    for cell in codes:
-        for group in cell[1:]:
-            pooled = np.concatenate([cell[0], group])
-            js, _ = pairwise_js(pooled, groups)
-            null = shuffled_js(pooled, groups, n_shuffles=SHUFFLES)
-            p.append(float(permutation_p([js.mean()], null.mean(axis=1)[:, None])[0]))
-    return np.array(p)
-
-
-def permutation_tests(codes: Codes, rng: np.random.Generator) -> tuple[float, float, list[str]]:
-    """CPU seconds of ours and of the reference for all tests, and what disagrees."""
-    p, ours = timed(lambda: all_tests(codes))
-    disagreements = []
-    reference = 0.0
-    groups = np.repeat([0, 1], IMAGES)
-    for index in range(SLICE_TESTS):
-        base, group = codes[0, 0], codes[0, 1 + index]
-        one, other = rows_of(base), rows_of(group)
-        null, seconds = timed(lambda one=one, other=other: permutation_null(one, other, SLICE_SHUFFLES, rng))
-        reference += seconds
-        pooled = np.concatenate([base, group])
-        observed, _ = pairwise_js(pooled, groups)
-        if abs(observed.mean() - mean_js(one, other)) > 1e-12:
-            disagreements.append(f"test {index}: JS {observed.mean()!r} against {mean_js(one, other)!r}")
-        pools = [np.bincount(pooled[:, a], minlength=VALUES) for a in range(ATTRIBUTES)]
-        floor = float(np.mean(expected_js(np.array(pools), IMAGES, IMAGES)))
-        if abs(null.mean() - floor) > 5 * null.std() / np.sqrt(SLICE_SHUFFLES):
-            disagreements.append(f"test {index}: floor {floor:.5f} against {null.mean():.5f} of the loop")
-        share = (1 + (null >= observed.mean() - 1e-12).sum()) / (1 + SLICE_SHUFFLES)
-        if abs(share - p[index]) > 5 * np.sqrt(0.25 / SLICE_SHUFFLES):
-            disagreements.append(f"test {index}: p {p[index]:.3f} against {share:.3f} of the loop")
-    return ours, reference * (TESTS / SLICE_TESTS) * (SHUFFLES / SLICE_SHUFFLES), disagreements
-
-
-def bootstrap_of_counts(codes: Codes, rng: np.random.Generator) -> tuple[float, float, list[str]]:
-    """CPU seconds of ours and of the reference for all conditions, and what disagrees."""
-    conditions = codes.reshape(-1, IMAGES, ATTRIBUTES)
-
-    def everything() -> list[list[NDArray[np.int32]]]:
-        return [resampled_counts(images, n_resamples=RESAMPLES) for images in conditions]
-
-    counts, ours = timed(everything)
-    samples, reference = timed(lambda: row_bootstrap(rows_of(conditions[0]), SLICE_RESAMPLES, rng))
-    disagreements = []
-    loop = np.array([[[c[f"value-{v}"] for v in range(VALUES)] for c in sample] for sample in samples])
-    mine = np.zeros((RESAMPLES, ATTRIBUTES, VALUES))
-    for attribute, counted in enumerate(counts[0]):
-        mine[:, attribute, np.unique(conditions[0, :, attribute])] = counted.T
-    margin = 5 * np.sqrt(IMAGES * 0.25 / SLICE_RESAMPLES)
-    if np.abs(loop.mean(axis=0) - mine.mean(axis=0)).max() > margin:
-        disagreements.append("bootstrap: mean counts differ from the loop's")
-    if not np.all(mine.sum(axis=2) == IMAGES):
-        disagreements.append("bootstrap: a sample does not hold as many images as the condition")
-    return ours, reference * len(conditions) * (RESAMPLES / SLICE_RESAMPLES), disagreements
-
-
-def main() -> int:
-    rng = np.random.default_rng(0)
-    codes, frame = synthetic(rng)
-    print(
-        f"{codes[..., 0].size:,} images, {ATTRIBUTES} attributes of {VALUES} values; CPU seconds, one process"
-    )
-    shuffles = permutation_tests(codes, rng)
-    weights = bootstrap_of_counts(codes, rng)
-    print(
-        "beside loops of Python; beside NumPy that takes all replicates at once: python -m bench.divergences"
-    )
-    print(f"{'':58}{'ours':>8}{'loop':>12}{'ratio':>9}")
-    captions, without_vendi, odd = all_measures(rng)
-    lines = (
-        (f"{TESTS} permutation tests × {SHUFFLES:,} shuffles", shuffles[:2]),
-        (f"{codes.shape[0] * codes.shape[1]} conditions × {RESAMPLES:,} bootstrap counts", weights[:2]),
-        ("500 captions: all their measures × 1,000 bootstraps", captions),
-        ("the same without Vendi scores (ours: jackknife)", without_vendi),
-    )
-    for name, (ours, reference) in lines:
-        print(f"{name:58}{ours:8.2f}{reference:11.0f}*{reference / ours:8.0f}×")
-    _, whole = timed(lambda: bds(frame))
-    print(f"{'bds(labels): tests, floors, intervals, q-values':58}{whole:8.2f}{'–':>12}{'–':>9}")
-    print("\n".join(table(by_name())))
-    print(
-        f"* extrapolated: {SLICE_TESTS} tests × {SLICE_SHUFFLES} shuffles, and 1 condition × "
-        f"{SLICE_RESAMPLES} samples, and 20 samples of all captions, were run and multiplied up"
-    )
-    disagreements = shuffles[2] + weights[2] + odd
-    for line in disagreements:
-        print(f"DISAGREES  {line}")
-    slow = captions[0] > SECONDS or captions[1] < TIMES * captions[0]
-    if slow:
-        print(f"TOO SLOW  captions: at most {SECONDS:g} s, and at least {TIMES} times as fast as the loop")
-    if not disagreements:
-        print("ours and the references agree on the slice: scores to 1e-12, floors and p within their error")
-    return 1 if disagreements or slow else 0
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--here"]:
+        print(here(arguments[1]))
+        return 0
+    if unknown := [name for name in arguments if name not in BENCHMARKS]:
+        sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    rows, wrong = [], []
+    for name in arguments or BENCHMARKS:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        found = apart(name)
+        rows += found[0]
+        wrong += found[1]
+    print("CPU seconds; * on a slice, multiplied up; growth is the exponent since the size before")
+    print(*table(rows), *wrong, sep="\n")
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -9,14 +9,13 @@ numbers that it has drawn for further groups of the same sizes; what the first o
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import polars as pl
 
 from bench.reference import Codes, counts_of_draws, js_of_draws, js_of_shuffles, label_matrix_product
-from bench.rows import Row, in_turns, table
+from bench.rows import Found, Row, in_turns
 from stereotrope.measure import bds, vac
 from stereotrope.stats import bootstrap, redraws, resampled_counts, resampled_js, shuffled_js, shuffles
 
@@ -147,35 +146,15 @@ def measures(kind: str) -> Iterator[Row]:
             )
 
 
-def rows() -> Iterator[Row]:
-    """All rows of this file."""
-    for kind in KINDS:
-        yield from replicates(kind)
-    yield from first_of_their_size("8 attributes of 6")
-    for kind in KINDS:
-        yield from measures(kind)
-
-
-def _kept(each: Iterator[Row], told: list[Row]) -> Iterator[Row]:
-    for row in each:
-        told.append(row)
-        yield row
-
-
-def main() -> int:
-    print("pictures a group; CPU seconds, one thread; * on a slice, multiplied up")
-    told: list[Row] = []
-    for line in table(_kept(rows(), told)):
-        print(line, flush=True)
+def bench() -> Found:
+    """All rows of this file; one thread (``OPENBLAS_NUM_THREADS=1``)."""
+    told = [row for kind in KINDS for row in replicates(kind)]
+    told += first_of_their_size("8 attributes of 6")
+    told += [row for kind in KINDS for row in measures(kind)]
     slow = []
     for row in told:
         if row.reference and "of one group" not in row.name and row.reference < LEAST_TIMES * row.ours:
             slow.append(f"TOO SLOW  {row.name}, {row.n:,}: under {LEAST_TIMES} times the reference")
         if row.reference is None and "8 attr" not in row.name and row.ours > MOST_SECONDS:
             slow.append(f"TOO SLOW  {row.name}, {row.n:,}: over {MOST_SECONDS:g} s")
-    print("\n".join(slow))
-    return 1 if slow else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return told, slow

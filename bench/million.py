@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bench.rows import Found, Row
 from bench.study import most_held, spent
 from stereotrope.cli.app import GIVES_BACK
 
@@ -197,10 +198,27 @@ def told(n: int, what: str, one: dict[str, Any]) -> list[str]:
         f"{n:10,} {what:6}{one['cpu']:9.1f}{one['wall']:9.1f}{one['mb']:8,.0f}{one['bytes']:8.0f}   {stages}",
         flush=True,
     )
+    return wrong_of(n, one)
+
+
+def wrong_of(n: int, one: dict[str, Any]) -> list[str]:
+    """What is not as it should be."""
     wrong = [f"WRONG  {n:,}: {one['lost']} counts are not what was planted"] if one["lost"] else []
     if one["mb"] > MOST_MB or one["bytes"] >= MOST_BYTES:
         wrong.append(f"TOO MUCH  {n:,}: at most {MOST_MB:,g} MB, and less than {MOST_BYTES:g} bytes an item")
     return wrong
+
+
+def bench() -> Found:
+    """Runs of the usual sizes, picture by picture."""
+    rows, wrong = [], []
+    for n in SIZES:
+        with TemporaryDirectory() as made:
+            write_run(Path(made), n)
+            one = measured("run", Path(made))
+        rows.append(Row("a run picture by picture, to its report", one["cpu"], None, None, n, mb=one["mb"]))
+        wrong += wrong_of(n, one)
+    return rows, wrong
 
 
 def main(sizes: list[int], again: bool, distinct: int, looks: bool) -> int:

@@ -1,4 +1,4 @@
-"""What a picture and a question cost: ``python -m bench.pictures``.
+"""What a picture and a question cost.
 
 Colours beside the plain code that they were read with first, and beside decoding alone; near duplicates of
 one prompt beside all held against all; a picture of a folder beside reading, hashing, decoding and writing
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from tests.annotate import slow_colour
 
-from bench.rows import Row, in_turns, table
+from bench.rows import Found, Row, in_turns
 from stereotrope.annotate import ColourAnnotator, Picture
 from stereotrope.annotate.duplicates import MAX_DISTANCE, close_pairs
 from stereotrope.audit.drawing import stored_image
@@ -194,14 +194,9 @@ async def _some_at_a_time(ask: Callable[[], Awaitable[Any]]) -> None:
     await asyncio.gather(*(lane() for _ in range(AT_ONCE)))
 
 
-def main() -> None:
-    """Print the table."""
+def bench() -> Found:
+    """Rows of pictures and of questions."""
     rng, pictures = np.random.default_rng(0), drawn()
     with TemporaryDirectory() as into:
         rows = [colours(pictures), *(near_duplicates(n, rng) for n in NEAR)]
-        rows += [folder(pictures, Path(into)), questions(pictures[0], Path(into))]
-    print("\n".join(table(rows)))
-
-
-if __name__ == "__main__":
-    main()
+        return [*rows, folder(pictures, Path(into)), questions(pictures[0], Path(into))], []

@@ -1,6 +1,6 @@
 """Reports of made-up audits of 400 conditions: fresh, again, and after one estimate changed.
 
-``python -m bench.reports [PICTURES …]``. CPU seconds of this process and of those that draw for it, which
+CPU seconds of this process and of those that draw for it, which
 :func:`time.process_time` leaves out; the limit of a report made again is its page alone: what is left when
 every thumbnail is kept and no figure is wanted as a file.
 """
@@ -8,7 +8,6 @@ every thumbnail is kept and no figure is wanted as a file.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 import polars as pl
 from tests.report.made_up_large import make_large
 
-from bench.rows import Row, table
+from bench.rows import Found, Row, by_name
 from stereotrope import report
 
 CONDITIONS, ROUNDS = 400, 3
@@ -50,12 +49,6 @@ def report_rows(n: int) -> Iterator[Row]:
         )
 
 
-def by_name(sizes: tuple[int, ...] = SIZES) -> list[Row]:
-    """Every row, those of one name together."""
-    rows = [row for n in sizes for row in report_rows(n)]
-    names = list(dict.fromkeys(row.name for row in rows))
-    return sorted(rows, key=lambda row: (names.index(row.name), row.n))
-
-
-if __name__ == "__main__":
-    print("\n".join(table(by_name(tuple(map(int, sys.argv[1:])) or SIZES))))
+def bench() -> Found:
+    """Reports of each size."""
+    return by_name(row for n in SIZES for row in report_rows(n)), []

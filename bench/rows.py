@@ -23,6 +23,7 @@ class Row:
     ours, reference, limit: CPU seconds; None where there is none.
     n: Its size, such as pictures.
     times: How much of the reference was run where it was multiplied up: 1 is all of it.
+    mb: The most memory that its process held, where it had one of its own.
     """
 
     name: str
@@ -31,6 +32,11 @@ class Row:
     limit: float | None
     n: int
     times: float = 1.0
+    mb: float | None = None
+
+
+Found = tuple[list[Row], list[str]]
+"""What a benchmark gives: its rows, those of one name together by size, and what is wrong."""
 
 
 def in_turns(
@@ -57,8 +63,8 @@ def in_turns(
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
     """Lines of the table; the exponent is that of growth since the size before: 1 is linear."""
-    heads = ("n", "ours", "reference", "ratio", "limit", "ours/limit", "growth")
-    yield (" " * 46 + "{:>11}{:>10}{:>11}{:>8}{:>10}{:>11}{:>8}").format(*heads)
+    heads = ("n", "ours", "reference", "ratio", "limit", "ours/limit", "growth", "MB")
+    yield (" " * 52 + "{:>11}{:>10}{:>11}{:>8}{:>10}{:>11}{:>8}{:>7}").format(*heads)
     before: Row | None = None
     for row in rows:
         grown = before is not None and before.name == row.name and row.n > before.n
@@ -68,10 +74,17 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
         cells = (
             f"{row.n:>11,}{_seconds(row.ours):>10}{_seconds(row.reference) + multiplied:>11}",
             f"{_told(by, '.1f', '×'):>8}{_seconds(row.limit):>10}{_told(over, '.1f', '×'):>11}",
-            f"{_told(growth, '.2f'):>8}",
+            f"{_told(growth, '.2f'):>8}{_told(row.mb, ',.0f'):>7}",
         )
-        yield f"{'' if grown else row.name:46}{''.join(cells)}"
+        yield f"{'' if grown else row.name:52}{''.join(cells)}"
         before = row
+
+
+def by_name(rows: Iterable[Row]) -> list[Row]:
+    """Rows of one name together, in the order in which the names come, by size."""
+    kept = list(rows)
+    names = list(dict.fromkeys(row.name for row in kept))
+    return sorted(kept, key=lambda row: (names.index(row.name), row.n))
 
 
 def _exponent(before: Row, row: Row) -> float:

@@ -1,6 +1,6 @@
 """Shares and their kin of made-up labels: two a picture, 200 pictures a cell, a baseline and nine groups.
 
-``python -m bench.shares [PICTURES …]`` prints the table; ``python -m bench.shares --whole [WORDINGS]`` takes
+``python -m bench.shares [WORDINGS]`` takes
 3.2 million pictures in 16,100 cells, in a process of its own that reads their labels from a Parquet file, and
 says what each measure takes and the most memory that the process held. It fails where ours and a reference
 disagree, or where the whole takes more than 30 CPU seconds or 2 GB. A reference is what a careful user would
@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from bench.rows import Row, in_turns, table
+from bench.rows import Found, Row, by_name, in_turns
 from bench.study import most_held, spent
 from stereotrope.measure import deterministic_share, dominance_shift, share, share_difference
 from stereotrope.stats import fisher_exact, newcombe, wilson
@@ -205,24 +205,20 @@ def whole(path: Path) -> int:
     return int(slow)
 
 
+def bench() -> Found:
+    """Measures of each size beside their references."""
+    odd = [f"DISAGREES  {line}" for line in disagreements(made_labels(SIZES[0]))]
+    return by_name(row for n in SIZES for row in share_rows(n)), odd
+
+
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--file"]:
         return whole(Path(arguments[1]))
-    if arguments[:1] == ["--whole"]:
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "labels.parquet"
-            made_labels(3_220_000, int(arguments[1]) if arguments[1:] else 1).write_parquet(path)
-            return subprocess.run(
-                [sys.executable, "-m", "bench.shares", "--file", str(path)], check=False
-            ).returncode
-    sizes = tuple(map(int, arguments)) or SIZES
-    rows = [row for n in sizes for row in share_rows(n)]
-    names = list(dict.fromkeys(row.name for row in rows))
-    print("\n".join(table(sorted(rows, key=lambda row: (names.index(row.name), row.n)))))
-    odd = list(disagreements(made_labels(sizes[0])))
-    for line in odd:
-        print(f"DISAGREES  {line}")
-    return int(bool(odd))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "labels.parquet"
+        made_labels(3_220_000, int(arguments[0]) if arguments else 1).write_parquet(path)
+        command = [sys.executable, "-m", "bench.shares", "--file", str(path)]
+        return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

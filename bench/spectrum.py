@@ -1,12 +1,11 @@
 """WALS of a file of vectors in one pass: CPU seconds, memory, and agreement with plain SVD.
 
-A million: ``OPENBLAS_NUM_THREADS=1 python -m bench.spectrum --pictures 1000000`` (3 GB of disk for the file).
-Threads of the linear algebra wait for one another in a loop, which counts as CPU time.
+``python -m bench.spectrum 1000000`` takes a million (3 GB of disk for the file). Threads of linear algebra
+wait for one another in a loop, which counts as CPU time: ``OPENBLAS_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import sys
 import time
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from bench.rows import Found, Row, table
 from stereotrope.stats import GramSums, alignment_interval, alignment_of_vectors, weighted_alignment
 
 ATTRIBUTES, BLOCKS = 50, 10
@@ -57,12 +57,8 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pictures", type=int, default=50_000)
-    parser.add_argument("--numbers", type=int, default=768)
-    given = parser.parse_args()
-    n, d = given.pictures, given.numbers
+def bench(n: int = 50_000, d: int = 768) -> Found:
+    """WALS of both definitions, with intervals by the jackknife; the limit is the pass over the file."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "vectors.parquet")
         write(path, n, d)
@@ -93,19 +89,17 @@ def main() -> int:
         )
         for c in (False, True)
     )
-    print(f"WALS of {seen:,} vectors of {d} numbers, {ATTRIBUTES} directions, both definitions; CPU seconds")
-    print(f"{'one pass over the file':58}{read_in:8.2f}")
-    print(f"{'with scores':58}{scored:8.2f}")
-    print(f"{'with intervals by the jackknife':58}{whole:8.2f}")
-    print(f"{'memory beyond what the process had, MB':58}{memory / 1e6:8.0f}")
-    print(f"{'greatest difference from SVD on a slice':58}{away:8.1e}")
-    slow = scored > SECONDS * n / 1e6 + 2.0 or memory > BYTES
-    if slow:
-        print(f"TOO SLOW  at most {SECONDS:g} s a million and {BYTES / 1e9:g} GB")
+    names = (f"WALS of vectors of {d} numbers, {ATTRIBUTES} directions", "the same with intervals")
+    times = zip(names, (scored, whole), strict=True)
+    rows = [Row(name, seconds, None, read_in, seen, mb=memory / 1e6) for name, seconds in times]
+    wrong = []
+    if scored > SECONDS * n / 1e6 + 2.0 or memory > BYTES:
+        wrong.append(f"TOO SLOW  {names[0]}: at most {SECONDS:g} s a million and {BYTES / 1e9:g} GB")
     if away > CLOSE:
-        print("DISAGREES  scores from sums and from vectors")
-    return 1 if slow or away > CLOSE else 0
+        wrong.append(f"DISAGREES  {names[0]}: scores from sums and from vectors differ by {away:.1e}")
+    return rows, wrong
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print(*table((found := bench(*map(int, sys.argv[1:])))[0]), *found[1], sep="\n")
+    sys.exit(bool(found[1]))

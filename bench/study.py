@@ -1,7 +1,7 @@
 """What a study of label files costs by its size: to every table and to the report, beside a bare group-by.
 
-``python -m bench.study`` takes 1/20, 1/10 and 1/5 of the published size, ``python -m bench.study 0.5 1``
-half of it and the whole: 5 models × 3,217 scenarios × 200 pictures, 5.7 million boxes. Every run is a process
+``make bench`` takes 1/20, 1/10 and 1/5 of the published size, ``python -m bench.study 0.5 1`` half of it
+and the whole: 5 models × 3,217 scenarios × 200 pictures, 5.7 million boxes. Every run is a process
 of its own with two threads. CPU seconds are user and system together; the memory is the most that the process
 held. It fails where what was planted is not recovered, or where a run costs more than 60 CPU seconds to its
 tables (30 s on two cores) or 2 GB.
@@ -16,12 +16,14 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
 
 from bench.everyday_study import write_study
+from bench.rows import Found, Row, by_name, table
 
 SHARES = (0.05, 0.1, 0.2)
 MOST_SECONDS, MOST_MB = 60.0, 2_000.0
@@ -115,29 +117,22 @@ def measured(what: str, folder: Path) -> dict[str, float]:
     return found
 
 
-def main(shares: list[float]) -> int:
-    print("a study of label files alone; CPU seconds of one process with two threads, files made before")
-    heads = ("share", "pictures", "boxes", "group-by", "to every table", "wall", "and report", "wall", "MB")
-    print(("{:>6}{:>11}{:>11}{:>10}{:>16}{:>7}{:>12}{:>7}{:>7}").format(*heads))
-    failed, sizes = [], []
+def bench(shares: Sequence[float] = SHARES) -> Found:
+    """Studies of some sizes, to every table and to the report, beside the bare group-by."""
+    rows, wrong = [], []
     for share in shares:
         with TemporaryDirectory() as made:
             folder = Path(made)
-            images, people = write_study(folder, share=share)
+            images, _ = write_study(folder, share=share)
             one = {**measured("bare", folder), **measured("whole", folder)}
-        sizes.append((images, one))
-        line = f"{share:6g}{images:11,}{people:11,}{one['bare']:10.1f}{one['tables']:16.1f}"
-        print(f"{line}{one['tables_wall']:7.1f}{one['whole']:12.1f}{one['wall']:7.1f}{one['mb']:7,.0f}")
+        for name, what in (("to every table", "tables"), ("and its report", "whole")):
+            seconds, bare_ = one[what], one["bare"]
+            rows.append(Row(f"a study of label files, {name}", seconds, None, bare_, images, mb=one["mb"]))
         if one["lost"]:
-            failed.append(f"WRONG  {share:g}: {one['lost']:.0f} ratios are not those that were planted")
+            wrong.append(f"WRONG  {share:g}: {one['lost']:.0f} ratios are not those that were planted")
         if one["tables"] > MOST_SECONDS or one["mb"] > MOST_MB:
-            failed.append(f"TOO MUCH  {share:g}: at most {MOST_SECONDS:g} CPU s and {MOST_MB:,g} MB")
-    (few, first), (many, last) = sizes[0], sizes[-1]
-    if many > few:
-        each = [(last[what] - first[what]) / (many - few) * 1e6 for what in ("bare", "tables", "whole")]
-        print("a million further pictures cost {:.1f}, {:.1f} and {:.1f} s".format(*each))
-    print("\n".join(failed) or "every ratio, and what is left out of it, is what was planted")
-    return 1 if failed else 0
+            wrong.append(f"TOO MUCH  {share:g}: at most {MOST_SECONDS:g} CPU s and {MOST_MB:,g} MB")
+    return by_name(rows), wrong
 
 
 if __name__ == "__main__":
@@ -149,4 +144,6 @@ if __name__ == "__main__":
         what, where = asked.only
         print(json.dumps({"bare": bare, "whole": whole}[what](Path(where))))
     else:
-        sys.exit(main(asked.shares))
+        found = bench(asked.shares)
+        print(*table(found[0]), *found[1], sep="\n")
+        sys.exit(bool(found[1]))
