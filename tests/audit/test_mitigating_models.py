@@ -159,6 +159,14 @@ def test_what_a_critic_chose_is_drawn_again_with_its_own_words_as_a_control(serv
     assert not any(row.expected and row.expected.calls for row in foreseen(asking))
 
 
+def test_rounds_end_where_every_prompt_comes_back_as_it_was(server, folder):
+    n = len(server.received)
+    Mitigation(folder, [entry(server, "refine", "writer")], rounds=3).run()
+    rows = pl.read_csv(folder / "mitigated.csv")
+    assert rows.select("mitigation", "status").rows() == [("refine", "rewritten")] * 4
+    assert asked(server, n)["chat", "writer"] == 8
+
+
 def test_without_its_control_a_strategy_that_chooses_is_told_to_have_one(server, folder):
     run = Mitigation(folder, [entry(server, "faircritic", "critic")]).run()
     assert any(note.endswith("compare with redraw:faircritic") for note in run.info["notes"])
@@ -186,7 +194,8 @@ def test_rounds_end_where_the_target_is_reached_or_nothing_is_rewritten(server, 
         query, prompt = said(question, "Original prompt"), said(question, "Prompt of these pictures")
         turns[prompt] += 1
         words = ", with a wide range of styles" if prompt == query else ", avoiding stereotypical styles"
-        return {"reason": "less pink", "prompt": query + words}
+        # What is given back as it was is kept.
+        return {"reason": "less pink", "prompt": query + words + " alone" * prompt.endswith(words)}
 
     server.judge = {"judge": Judge(), "writer": slow}
     target = Target("share", 0.0)
