@@ -50,7 +50,7 @@ def cluster_share_interval(
 
     >>> low, high = cluster_share_interval([3, 5, 9, 2], [10] * 4)
     >>> round(low, 2), round(high, 2)
-    (0.22, 0.77)
+    (0.24, 0.75)
     """
     successes, trials = (np.asarray(of, np.float64)[np.asarray(n) > 0] for of in (k, n))
     hits, total = float(successes.sum()), float(trials.sum())
