@@ -299,7 +299,7 @@ def case_of(strategy: Strategy, unit: PromptTurn, drawn: DrawnPrompts | None) ->
 
 
 def _drawable(made: Mapping[str, Any], unit: PromptTurn, plan: Plan) -> Mapping[str, Any]:
-    """What was made of a prompt, where the models that it is for can draw it; given back as it was, it is kept."""
+    """What was made of a prompt, where its models can draw it; what came back as it was is kept."""
     if made["status"] == "rewritten" and made["text"] == unit.before["text"]:
         return {**made, "status": "kept", "reason": made["reason"] or "given back as it was"}
     for one in plan.generators if made["text"] is not None else ():
