@@ -182,7 +182,7 @@ def test_a_prompt_that_nobody_can_draw_and_one_that_is_gone_are_told(folder):
     changed[0]["prompt_id"] = "0123456789abcdef"
     write(folder, changed)
     run = st.Audit.from_run(folder / "run").run(folder / "run")
-    assert "ethical: 1 of 2 mitigated prompts are of no prompt of this audit" in run.info["notes"]
+    assert "ethical: 1 of 2 mitigated prompts are of no prompt or model of this audit" in run.info["notes"]
 
 
 @pytest.mark.parametrize(

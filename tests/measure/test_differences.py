@@ -82,7 +82,7 @@ def test_where_no_difference_could_have_been_found_it_is_said() -> None:
     assert (
         differences_of(clustered)
         .sentence()
-        .endswith("the counts of none could be told from chance, however they lay.")
+        .endswith("even the most extreme counts could not be told from chance.")
     )
 
 
@@ -300,5 +300,5 @@ def test_counts_that_could_not_differ_are_not_called_too_few_pictures() -> None:
     labels = two_sided(20, 20, 20)
     found = measure.findings(measure.share_difference(labels), labels)
     assert found["sentence"][0].endswith(
-        "1 comparison: the counts of none could be told from chance, however they lay."
+        "1 comparison: even the most extreme counts could not be told from chance."
     )

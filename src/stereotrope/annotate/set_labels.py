@@ -11,7 +11,7 @@ from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, labels_frame
 from stereotrope.annotate.picture import subject_id
 from stereotrope.annotate.registry import annotator
-from stereotrope.errors import MetadataError
+from stereotrope.errors import MetadataError, did_you_mean
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import Design
 from stereotrope.inputs.options import File, Name, Options, Texts
@@ -19,16 +19,19 @@ from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import read_rows
 from stereotrope.tables import NOT_VALUES, fingerprint_of
 
-_WORDS = {"1": "yes", "yes": "yes", "true": "yes", "0": "no", "no": "no", "false": "no"}
+_YES, _NO = ("1", "1.0", "yes", "true"), ("0", "0.0", "no", "false")  # whole numbers beside blanks: decimals
+_WORDS = {**dict.fromkeys(_YES, "yes"), **dict.fromkeys(_NO, "no")}
 _GENERATOR = "generator"
 _TEXTS = ("prompt", "text")
+_OVER, _ORIGINAL = "mitigation", "none"
 
 
 class ImportedSetLabels(FileAnnotator):
     """Labels of sets of images from a CSV, JSON Lines or Parquet file, a row a set.
 
     Columns with the names of factors, ``generator``, and ``prompt`` or ``text`` say which set a row is of:
-    the images of one prompt and generator, ``size`` by ``size``. Every other column is an item; ``yes`` and
+    the images of one prompt and generator, ``size`` by ``size``; without a column ``mitigation`` it is of the
+    prompt as it was designed, where that has the same. Every other column is an item; ``yes`` and
     ``no``, ``1`` and ``0`` are its values, ``unclear``, ``refused`` and ``invalid`` that status, an empty
     cell no label.
 
@@ -65,19 +68,21 @@ class ImportedSetLabels(FileAnnotator):
         keys = self._keys()
         items = self._items or [column for column in self._columns if column not in keys]
         self.attributes = dict.fromkeys(items, ("yes", "no"))
-
-    def _keys(self) -> list[str]:
-        known = {_GENERATOR, *_TEXTS, *self.design}
-        return [column for column in self._columns if column in known and column not in self._items]
-
-    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        """Return the labels of the sets that rows name, in the order of the sets."""
-        keys, self.notes, self.trouble = self._keys(), [], None
         if not keys:
             raise MetadataError(
                 f"{self.file}: a column must say which set a row is of ({_GENERATOR}, prompt, or a factor: "
                 f"{', '.join(self.design)}), found {', '.join(self._columns)}; add it"
             )
+        for row in self._rows:
+            list(self._said("", row))  # a word that is none is refused before anything is drawn
+
+    def _keys(self) -> list[str]:
+        known = {_GENERATOR, _OVER, *_TEXTS, *self.design}
+        return [column for column in self._columns if column in known and column not in self._items]
+
+    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return the labels of the sets that rows name, in the order of the sets."""
+        keys, self.notes, self.trouble = self._keys(), [], None
         sets = dict(self._sets(images))
         by_key: dict[tuple[str | None, ...], list[str]] = {}
         for one, (_, of) in sets.items():
@@ -86,6 +91,8 @@ class ImportedSetLabels(FileAnnotator):
         strays = []
         for row in self._rows:
             found = by_key.get(tuple(row.text(key) for key in keys), [])
+            if len(found) > 1:
+                found = [one for one in found if sets[one][1][_OVER] == _ORIGINAL] or found
             if len(found) > 1:
                 raise row.error(
                     f"must name one set of {self.size} images, found {len(found)} with the same "
@@ -101,8 +108,18 @@ class ImportedSetLabels(FileAnnotator):
         if not told:
             self.trouble = f"{self.file}: no row is of a set of this run"
             self.notes.append(self.trouble)
+        self._note_items(labels)
         self.labelled_sets = {one: sets[one][0] for one in sets if one in told}
         return labels_frame([said for one in self.labelled_sets for said in self._said(one, told[one])])
+
+    def _note_items(self, labels: pl.DataFrame) -> None:
+        """Note items that others who look at sets do not know, as a name that is written otherwise is."""
+        known = labels.filter(subject_kind="set")["attribute"].unique().sort().to_list()
+        for item in self.attributes if known else ():
+            if item not in known:
+                there = did_you_mean(item, known, otherwise=f"others are {', '.join(known)}")
+                said = f"column {item!r} is an item that nobody else answers; {there}"
+                self.notes.append(f"{self.file}: {said}")
 
     def _sets(self, images: pl.DataFrame) -> Iterator[tuple[str, tuple[tuple[str, ...], dict[str, Any]]]]:
         """Id of each set whose images are all there, with these and what their prompt says."""
@@ -110,7 +127,7 @@ class ImportedSetLabels(FileAnnotator):
         of = {row["image_id"]: row for row in images.to_dicts()}
         for ids in self.sets(images):
             if usable.issuperset(ids):
-                yield subject_id(*ids), (ids, of[ids[0]])
+                yield subject_id(*ids), (ids, {_OVER: _ORIGINAL, **of[ids[0]]})
 
     def _said(self, one: str, row: Row) -> Iterator[dict[str, Any]]:
         for item in self.attributes:

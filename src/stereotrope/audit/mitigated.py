@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,7 @@ def with_mitigated(
                 asked.append(_kept(drawn, ids, generator).with_columns(drawn_by=pl.lit(name)))
             made.append(frame)
     together = pl.concat([together, *made]).unique("prompt_id", keep="first", maintain_order=True)
-    return together, pl.concat(asked), _notes(rows, known)
+    return together, pl.concat(asked), _notes(rows, known, drawing)
 
 
 def _by_level(rows: Sequence[MitigatedPrompt]) -> Iterator[tuple[str, list[MitigatedPrompt]]]:
@@ -227,14 +227,14 @@ def _kept_places(rows: Sequence[MitigatedPrompt]) -> set[tuple[str | None, str]]
     return {(row.generator, row.prompt_id) for row in rows if row.status == "kept"}
 
 
-def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any]) -> list[str]:
+def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any], models: Collection[str]) -> list[str]:
     notes = []
     levels = dict(_by_level(rows))
     redrawn = [level for level, part in levels.items() if any(row.status == REDRAWN for row in part)]
     controls = {level: _kept_places(levels[level]) for level in redrawn}
     for level, of_level in levels.items():
         lacking = [row for row in of_level if row.prompt is None]
-        gone = sum(row.prompt_id not in known for row in of_level)
+        gone = sum(row.prompt_id not in known or row.generator not in (None, *models) for row in of_level)
         if lacking:
             why = next((row.reason for row in lacking if row.reason), None)
             notes.append(
@@ -252,6 +252,7 @@ def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any]) -> list[st
             )
         if gone:
             notes.append(
-                f"{level}: {gone:,} of {len(of_level):,} mitigated prompts are of no prompt of this audit"
+                f"{level}: {gone:,} of {len(of_level):,} mitigated prompts are of no prompt or model of this "
+                "audit"
             )
     return notes

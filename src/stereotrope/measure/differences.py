@@ -178,7 +178,7 @@ class Differences:
             why = (
                 f"with {few} even a complete shift is not told from chance"
                 if few and math.isnan(self._least())
-                else "the counts of none could be told from chance, however they lay"
+                else "even the most extreme counts could not be told from chance"
             )
             new = "new " if self.kept else ""
             return f"No {new}difference could have been found in {times}: {why}.{self._kept()}"

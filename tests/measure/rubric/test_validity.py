@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_
 
 import stereotrope as st
 from stereotrope import measure
+from stereotrope.annotate.label import labels_frame
 from stereotrope.errors import AuditFileError, MetadataError, UsageError
 from stereotrope.testing import Loopback, SetJudge
 
@@ -167,21 +168,58 @@ CEO, WHO = "A photo of a CEO", ["generator", "query", "Q13_gender"]
         ([["a", CEO, "most"]], WHO, r"human.csv:2: 'Q13_gender' must be yes or no"),
         ([["a", CEO, "1"]] * 2, WHO, r"human.csv:3: is of the set of line 2 too"),
         ([["1", "0"]], ["Q13_gender", "Q14_race"], "a column must say which set a row is of"),
+        ([[CEO, "1"]], ["qury", "Q13_gender"], "a column must say which set a row is of"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_its_line(rows, columns, match, tmp_path: Path) -> None:
     written(tmp_path, rows, columns)
     one = st.annotate.create({"set_labels": "human.csv", "name": "people"}, relative_to=tmp_path)
-    one.tell_design({"query": {"A photo of a CEO"}, "text": set(), "prompt": set()})
+    with pytest.raises(MetadataError, match=match):
+        read(one, two_sets("query"))
+
+
+def read(one, images: pl.DataFrame) -> pl.DataFrame:
+    """What a file says of sets, beside nobody else."""
+    one.tell_design(DESIGN)
+    return one.derive(images, NO_LABELS)
+
+
+DESIGN = {"query": {CEO}, "text": set(), "prompt": set()}
+NO_LABELS = labels_frame([])
+
+
+def two_sets(*alike: str) -> pl.DataFrame:
+    """Images of two models, whose prompts have this in common."""
     images = pl.DataFrame(
         {
             "image_id": [f"{m}{k}" for m in "ab" for k in range(4)],
-            "prompt_id": "p", "generator": ["a"] * 4 + ["b"] * 4, "status": "ok", "query": "A photo of a CEO",
-            "text": "A photo of a CEO",
+            "prompt_id": ["p"] * 4 + ["q"] * 4, "generator": ["a"] * 4 + ["b"] * 4, "status": "ok",
         }
     )  # fmt: skip
-    with pytest.raises(MetadataError, match=match):
-        one.derive(images, pl.DataFrame())
+    return images.with_columns(pl.lit(CEO).alias(name) for name in (*alike, "text"))
+
+
+def test_a_row_without_a_mitigation_is_of_the_prompt_as_it_was_designed(tmp_path: Path) -> None:
+    written(tmp_path, [[CEO, "1.0", ""]], ["query", "Q13_gender", "Q14_race"])
+    one = st.annotate.create({"set_labels": "human.csv", "name": "people"}, relative_to=tmp_path)
+    one.tell_design(DESIGN)
+    images = two_sets("query").with_columns(generator=pl.lit("a"))
+    said = one.derive(
+        images.with_columns(mitigation=pl.Series(["ethical"] * 4 + ["none"] * 4)),
+        labels_frame([{"subject_kind": "set", "attribute": "Q14_race", "annotator": "judge"}]),
+    )
+    assert said.select("attribute", "value", "status").rows() == [("Q13_gender", "yes", "ok")]
+    assert one.labelled_sets[said["subject_id"][0]] == ("b0", "b1", "b2", "b3")
+    assert one.notes == [
+        "human.csv: column 'Q13_gender' is an item that nobody else answers; others are Q14_race"
+    ]
+
+
+def test_a_column_of_mitigations_says_which_set_a_row_is_of_before_there_are_any(tmp_path: Path) -> None:
+    written(tmp_path, [[CEO, "none", "0"]], ["query", "mitigation", "Q13_gender"])
+    one = st.annotate.create({"set_labels": "human.csv", "name": "people"}, relative_to=tmp_path)
+    said = read(one, two_sets("query").head(4))
+    assert said.select("attribute", "value").rows() == [("Q13_gender", "no")]
 
 
 def test_an_audit_names_people_that_are_there(tmp_path: Path) -> None:
