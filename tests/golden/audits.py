@@ -63,8 +63,8 @@ READER = "  - text\n"
 
 
 def demo(folder: Path, data: Path) -> st.Run:
-    """The demo: the calibrated generator and the offline annotators."""
-    text = (ROOT / "src" / "stereotrope" / "cli" / "demo.yaml").read_text("utf-8")
+    """The demo in pictures of 512 pixels: the calibrated generator and the offline annotators."""
+    text = (FORMAT_1 / "demo" / "audit.yaml").read_text("utf-8")
     return st.Audit.from_text(text, name="demo.yaml").run(folder / "run")
 
 
