@@ -227,6 +227,17 @@ def test_long_labels_are_broken_and_not_cut(objects_run: Any) -> None:
     assert figure.stacked
 
 
+@pytest.mark.parametrize(("label", "lines"), [("men", 1), ("chief executive officer", 2)])
+def test_the_title_of_an_axis_is_broken_where_labels_leave_a_narrow_page_little(
+    label: str, lines: int
+) -> None:
+    spec = dots([{"label": label, "value": 0.5}], unit="difference of two shares, −1 to 1", wrapped=24)
+    titles = [
+        one["encoding"]["x"]["axis"]["title"] for one in spec["layer"] if "axis" in one["encoding"]["x"]
+    ]
+    assert {len(title) for title in titles} == {lines}
+
+
 def test_a_stroke_of_a_label_goes_through_all_its_series() -> None:
     rows = [{"label": "a", "value": 0.5, "series": name, "mark": 0.4} for name in ("m", "n")]
     spec = dots(rows, series=["m", "n"])

@@ -74,11 +74,12 @@ def disagreeing_judges(evidence: RunEvidence) -> Iterator[Candidate]:
     rows = _over_items(evidence, "set_agreement").filter(definition="accuracy")
     for row in rows.filter(pl.col("value") < LEAST_ACCURACY).iter_rows(named=True):
         same = round(row["value"] * row["n"])
-        levels = [clean(level) for name, level in scope_of(row).items() if name != "annotator"]
+        scope = {name: level for name, level in scope_of(row).items() if name != "annotator"}
+        levels = [clean(f"no {name}" if level == "none" else level) for name, level in scope.items()]
         of = f" of {', '.join(levels)}" if levels else ""
         sentence = (
             f"The judge{_named(row)} answers as {quoted(str(row['reference']))} does on {same} of {row['n']} "
-            f"items{of}{span(row['low'], row['high'])}: its index carries that error."
+            f"item{'s' * (row['n'] != 1)}{of}{span(row['low'], row['high'])}: its index carries that error."
         )
         yield Candidate.warns(scope_of(row), None, sentence, "set_agreement")
 

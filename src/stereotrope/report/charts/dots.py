@@ -27,8 +27,8 @@ _NARROW_LABELS, _WIDE_LABELS = 110, 200
 _SIGN_OF_LABEL = 7.5
 """Units that a sign of a label takes at most, on average."""
 _LONGEST = 80
-_SIGNS_OF_TITLE = 36
-"""Signs in a line of the title of an axis: as many as a narrow page has room for."""
+_NARROW_PAGE, _SIGNS_OF_TITLE, _SIGN_OF_TITLE = 340, 36, 6
+"""Units that labels and the title share on a narrow page; signs in a line of the title, units of a sign."""
 _LINE = 14
 _SHORT_ROOM = 46
 _HALF_PAGE, _LEAST_PLOT = 420, 130
@@ -69,8 +69,12 @@ def dots(
     order = list(dict.fromkeys(str(v["label"]) for v in values))
     names = [chart_text(s) for s in series or ()] if len(series or ()) > 1 else []
     room = f"({narrow(_SHORT_ROOM, _numbers_room(values))})"
-    x = _axis(unit, domain, room, zero_line=zero_line, ticks=ticks)
     lines = max((label.count("\n") + 1 for label in order), default=0)
+    longest = max((len(line) for label in order for line in label.split("\n")), default=0)
+    at_left = min(max(_NARROW_LABELS, _SIGN_OF_LABEL * wrapped), _SIGN_OF_LABEL * longest)
+    signs = int((_NARROW_PAGE - at_left) / _SIGN_OF_TITLE)
+    title = wrapped_text(unit, max(_SIGNS_OF_TITLE // 2, min(_SIGNS_OF_TITLE, signs)))
+    x = _axis(title, domain, room, zero_line=zero_line, ticks=ticks)
     step = max(_STEP, 18 * len(names), 4 + _LINE * max(lines, 1))
     named = {wrapped_text(chart_text(a), wrapped) if wrapped else chart_text(a) for a in apart}
     labels = _labels([label for label in order if label in named], order, wrapped, lines)
@@ -101,8 +105,7 @@ def _axis(
 ) -> dict[str, Any]:
     """The x axis; ``room`` at the right is kept for the numbers."""
     scale = {"domain": list(domain), "nice": False, "range": [_LEFT, {"expr": f"max(60, width - {room})"}]}
-    broken = wrapped_text(title, _SIGNS_OF_TITLE).split("\n") if title else None
-    axis: dict[str, Any] = {"title": broken, "tickCount": 5, "grid": True}
+    axis: dict[str, Any] = {"title": title.split("\n") if title else None, "tickCount": 5, "grid": True}
     axis |= {"titleAnchor": "start", "titleX": _LEFT}
     if ticks:
         axis |= {"values": list(ticks), "format": ".2~f"}
