@@ -77,6 +77,12 @@ def test_a_jpeg_cut_between_two_restarts_is_truncated():
         pictures.inspect(cut)
 
 
+def test_a_long_run_of_fill_bytes_is_read_once():
+    data = encoded(drawn(17, 33)["noise"], "JPEG")
+    with pytest.raises(PictureError, match="truncated"):
+        pictures.inspect(data[:-20] + b"\xff" * 2**22 + b"\0" + data[-2:])
+
+
 @pytest.mark.parametrize("options", WEBPS)
 @pytest.mark.parametrize("share", [0.4, 0.5, 0.75, 0.9])
 def test_a_webp_whose_end_is_zeroed_is_refused(options, share):

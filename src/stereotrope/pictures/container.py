@@ -37,7 +37,8 @@ _PNG_NEEDED = frozenset((b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
 JPEG_SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers that begin a frame of a JPEG."""
 _JPEG_NEEDED_APP = 0xEE  # Adobe's segment says whether CMYK is inverted and which transform applies
-_JPEG_NEXT_MARKER = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")
+# A pattern that begins with a plain byte is found ten times as fast; of a run only the first byte begins one.
+_JPEG_NEXT_MARKER = re.compile(rb"\xff(?<!\xff\xff)\xff*[\x01-\xcf\xd8-\xfe]")
 
 _LOOKS_LIKE: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     (b"GIF8", "GIF"),
@@ -214,10 +215,10 @@ def jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
         if end > len(data):
             raise PictureError("truncated")
         if marker == 0xDA:
-            following = _JPEG_NEXT_MARKER.search(data, end)
+            following = _JPEG_NEXT_MARKER.search(memoryview(data)[end:])
             if following is None:
                 raise PictureError("truncated")
-            end = following.start()
+            end += following.start()
         yield marker, start, end
         at = end
     raise PictureError("damaged: too many chunks")

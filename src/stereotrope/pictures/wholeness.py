@@ -21,7 +21,7 @@ from stereotrope.pictures.container import JPEG_SOF, Container, jpeg_segments, p
 WholenessTest = tuple[bytes, bool]
 """A file that proves a cut where it decodes: to other pixels than the original (True), or to any."""
 
-_RESTART = re.compile(rb"\xff+[\xd0-\xd7]")
+_RESTART = re.compile(rb"\xff(?<!\xff\xff)\xff*[\xd0-\xd7]")
 _ARITHMETIC = frozenset((0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF))
 # Without 0xFF, so no marker; all bits beside each other in many ways, so that no code reads them as zeros.
 _FILLER = bytes((167 * n + 90) % 255 for n in range(48))
