@@ -91,7 +91,8 @@ def test_what_differs_beside_it_makes_a_comparison_easier_to_find() -> None:
     assert found[-1] == pytest.approx(float((some.p <= 0.05 * found[-1]).mean()), abs=0.01)
 
 
-def test_power_is_that_of_whole_audits() -> None:
+def test_power_is_that_of_whole_audits(monkeypatch) -> None:
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 300)
     n, shift = 20, 0.6
     made = Made(n=n, models=1, objects=8, groups=10, attributes=2, values=(4, 4), planted=0.1, shift=shift)
     told, planted = simulated_power(power_of(audit(n)), made, 6)
@@ -186,7 +187,8 @@ def test_an_audit_that_is_too_small_finds_nothing(few) -> None:
     assert power.power(1.0) == 0.0
 
 
-def test_pictures_of_several_prompts_tell_less_the_more_they_are_alike(tmp_path) -> None:
+def test_pictures_of_several_prompts_tell_less_the_more_they_are_alike(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 300)
     rows = [
         "text,group",
         *(f"a {thing} for {group},{group}" for thing in THINGS for group in ("base", "us")),
