@@ -86,6 +86,38 @@ def test_seeds_of_its_own_for_each_prompt_change_nothing() -> None:
         assert call(own, value="pink").equals(call(labels.drop("seed"), value="pink"))
 
 
+def divergences(labels: pl.DataFrame) -> pl.DataFrame:
+    found = measure.bds(labels, "group", baseline="base", n_permutations=500, n_bootstrap=1)
+    return found.filter(pl.col("attribute") != "all")
+
+
+def test_seeds_of_its_own_for_each_prompt_change_no_divergence() -> None:
+    labels = study(1, (3, 6, 5), 0.1, 0.0, both=True)
+    own = labels.with_columns(seed=pl.int_range(labels.height))
+    assert divergences(own).equals(divergences(labels.drop("seed")))
+
+
+def test_what_seeds_do_to_one_side_alone_is_no_divergence() -> None:
+    labels = study(9, (60, 20, 10), 0.1, 0.15, both=False)
+    told, blind = divergences(labels), divergences(labels.drop("seed"))
+    rejected = [float((table["p_value"] <= 0.05).mean()) for table in (told, blind)]
+    assert rejected[0] <= 0.1 < rejected[1]
+    none = [float((table["low"] <= table["floor"]).mean()) for table in (told, blind)]
+    assert none[0] >= 0.9 > none[1]
+    same = study(9, (60, 20, 10), 0.1, 0.15, both=True)
+    assert divergences(same)["floor"].mean() < 0.75 * told["floor"].mean()
+
+
+def test_groups_without_a_baseline_count_what_seeds_do_to_one_alone() -> None:
+    labels = study(9, (30, 20, 10), 0.1, 0.3, both=False).with_columns(pl.col("group").replace("base", "men"))
+    told, blind = (
+        measure.cds(of, dimension=None, n_permutations=500, n_bootstrap=1).filter(attribute="a0")
+        for of in (labels, labels.drop("seed"))
+    )
+    assert (told["high"] - told["low"])[0] > 1.2 * (blind["high"] - blind["low"])[0]
+    assert "shared seeds, correlation" in told["method"][0]
+
+
 def test_a_seed_column_without_prompts_enough_changes_nothing() -> None:
     labels = study(1, (3, 3, 5), 0.1, 0.0, both=True)
     assert measure.share(labels, by=["group"]).equals(measure.share(labels.drop("seed"), by=["group"]))
@@ -219,3 +251,38 @@ def test_the_same_labels_give_the_same_bytes_each_time() -> None:
     labels = drawn(list(range(12)))
     assert len({str(difference(labels)) for _ in range(6)}) == 1
     assert len({measure.share(labels).write_csv() for _ in range(6)}) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(4, 10), (10, 10), (20, 10), (40, 5), (40, 20)])
+def test_divergences_over_shared_seeds_cover_in_many_cases(shape: tuple[int, int], capsys) -> None:
+    """Two values (0.3 against 0.3 and against 0.6): covered, width over the middle 95% of what is read."""
+    true = float(entropy_gap(0.3, 0.6))
+    for seeds, icc, both in product((0.0, 0.05, 0.1, 0.2), (0.0, 0.1, 0.3), (True, False)):
+        of = {"both": both}
+        null, moved = (
+            divergences(study(8, (250, *shape), icc, seeds, **of, shares=shares))
+            for shares in ((0.3, 0.3), (0.3, 0.6))
+        )
+        rejected = float((null["p_value"] <= 0.05).mean())
+        covered = float(((moved["adjusted_low"] <= true) & (moved["adjusted_high"] >= true)).mean())
+        middle = moved["value"].quantile(0.975) - moved["value"].quantile(0.025)
+        width = float((moved["high"] - moved["low"]).mean() / middle)
+        case = f"{shape[0]} prompts, {shape[1]} seeds, correlation {icc}, seeds {seeds}"
+        with capsys.disabled():
+            print(
+                f"\n{case}, {both=}: rejects {rejected:.3f}, covered {covered:.3f} x{width:.2f}",
+                end="",
+                flush=True,
+            )
+        assert rejected < 0.1
+        assert covered > 0.88
+
+
+def entropy_gap(one: float, other: float) -> float:
+    """Jensen–Shannon divergence of two shares, bits."""
+
+    def entropy(p: float) -> float:
+        return float(-(p * np.log2(p) + (1 - p) * np.log2(1 - p)))
+
+    return entropy((one + other) / 2) - (entropy(one) + entropy(other)) / 2

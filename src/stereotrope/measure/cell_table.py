@@ -329,7 +329,7 @@ def _counted_labels(
     frame = count_alike(data, factors=by, attributes=attributes, argument=argument)
     if attributes is None and "attribute" in frame.columns:
         frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
-    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, counted=True)
+    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, counted=True, seeds=True)
     design = frame.select(as_text(frame, f).alias(f) for f in by).unique(maintain_order=True)
     if of is not None:
         outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))

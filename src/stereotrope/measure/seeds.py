@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
 from stereotrope.stats import ICC_GRID, Crossed, Scatter, crossed_evidence, crossed_weights
@@ -206,61 +206,95 @@ def seeds_of_cells(cells: Sequence[SeedCounts]) -> list[Crossed] | None:
 class SeedGrid:
     """The pictures of one cell by value, prompt and seed, where its prompts share seeds.
 
-    more: Value → by how much pictures of each seed show it more than their prompts lead one to expect.
-    within: Value → what the squares of these are on average where seeds do nothing.
-    n, squares: Pictures, and Σ of squares of those of each seed.
+    values, seeds: In the order of the rows and columns of ``more``.
+    more: By how much pictures of each seed show a value more than their prompts lead one to expect.
+    within: What the products of these of two values, summed over seeds, are where seeds do nothing.
+    shown: Pictures of each value.
+    squares: Σ of squares of the pictures of each seed.
     """
 
+    values: tuple[Any, ...]
     seeds: tuple[int, ...]
-    more: Mapping[str, Floats]
-    within: Mapping[str, float]
-    n: float
+    more: Floats
+    within: Floats
+    shown: Floats
     squares: float
 
     @classmethod
     def of(cls, counts: SeedCounts) -> SeedGrid | None:
         """None where fewer than four seeds are known or shared."""
-        prompts, seeds = {of[1] for of in counts}, {of[2] for of in counts}
-        pairs = {of[1:] for of in counts}
-        enough = len(prompts) >= FEWEST_PROMPTS and len(seeds) >= FEWEST_SEEDS and len(pairs) > len(seeds)
-        if None in seeds or not enough:
+        if not counts or any(seed is None for _, _, seed in counts):
             return None
-        names, known = sorted({of[0] for of in counts}), sorted(seed for seed in seeds if seed is not None)
-        place: dict[object, int] = {}
-        for some in (names, [("prompt", of) for of in sorted(prompts, key=str)], known):
-            place |= {of: at for at, of in enumerate(some)}
-        grid = np.zeros((len(names), len(prompts), len(known)))
-        for (name, prompt, seed), k in counts.items():
-            grid[place[name], place["prompt", prompt], place[seed]] += k
-        n = grid.sum(axis=0)
-        share = grid.sum(axis=2) / n.sum(axis=1)
-        more = grid.sum(axis=1) - share @ n
-        within = (n.sum(axis=1) * share * (1 - share)).sum(axis=1)
+        names, codes = [], []
+        for column in zip(*counts, strict=True):
+            names.append(tuple(sorted(set(column), key=str)))
+            place = {name: at for at, name in enumerate(names[-1])}
+            codes.append([place[of] for of in column])
+        return cls.of_codes(np.array(codes), names[0], names[2], np.array(list(counts.values()), np.float64))
+
+    @classmethod
+    def of_codes(
+        cls, codes: NDArray[np.int64], values: Sequence[Any], seeds: Sequence[Any], n: ArrayLike = 1.0
+    ) -> SeedGrid | None:
+        """The same of pictures.
+
+        codes: Value, prompt and seed of each picture, shape (3, pictures).
+        n: How many pictures each of these stands for.
+        """
+        value, prompt, seed = codes
+        _, prompt = np.unique(prompt, return_inverse=True)
+        n_prompts, n_seeds, n_pairs = (
+            len(np.unique(of, axis=-1).T) for of in (prompt, seed, np.stack([prompt, seed]))
+        )
+        if n_prompts < FEWEST_PROMPTS or n_seeds < FEWEST_SEEDS or n_pairs <= n_seeds:
+            return None
+        grid = np.zeros((len(values), n_prompts, len(seeds)))
+        np.add.at(grid, (value, prompt, seed), n)
+        each, shown = grid.sum(axis=0), grid.sum(axis=2)
+        share = shown / each.sum(axis=1)
+        within = np.diag(shown.sum(axis=1)) - share @ shown.T
+        squares = float((each.sum(axis=0) ** 2).sum())
         return cls(
-            tuple(known),
-            dict(zip(names, more, strict=True)),
-            dict(zip(names, within.tolist(), strict=True)),
-            float(n.sum()),
-            float((n.sum(axis=0) ** 2).sum()),
+            tuple(values), tuple(seeds), grid.sum(axis=1) - share @ each, within, shown.sum(axis=1), squares
         )
 
-    def scatter(self, value: str) -> Scatter:
-        """How pictures of a seed are scattered, in parts of the square of all pictures."""
-        more, within = self.more.get(value, np.zeros(1)), self.within.get(value, 0.0)
-        parts = (float(more @ more) / self.n**2, within / self.n**2, self.squares / self.n)
-        return Scatter(*map(np.asarray, (*parts, self.n**2 / self.squares)))
+    @property
+    def n(self) -> float:
+        """All pictures."""
+        return float(self.shown.sum())
+
+    @property
+    def alike(self) -> float:
+        """How much the variance of a share grows with the correlation of pictures of a seed."""
+        return self.squares / self.n - 1
+
+    def one(self, value: Any) -> Floats:
+        """The weights of values that make the share of this one."""
+        return np.array([1.0 * (value == of) for of in self.values])
+
+
+def evidence_apart(sides: Sequence[tuple[SeedGrid, Floats]]) -> Floats:
+    """What is to be seen of what seeds do to a sum of shares of two cells.
+
+    sides: Of both, the weights of its values in the sum: for the difference of a value 1 and −1.
+    """
+    scatters, gaps = [], dict.fromkeys([seed for side, _ in sides for seed in side.seeds], 0.0)
+    for side, weights in sides:
+        more = weights @ side.more / side.n
+        for seed, of in zip(side.seeds, more.tolist(), strict=True):
+            gaps[seed] += of
+        within = weights @ side.within @ weights / side.n**2
+        parts = (more @ more, within, side.squares / side.n, side.n**2 / side.squares)
+        scatters.append(Scatter(*map(np.asarray, parts)))
+    between = np.asarray(sum(gap * gap for gap in gaps.values()))
+    return crossed_evidence(scatters[0], scatters[1], between)
 
 
 def seeds_apart(one: SeedGrid, other: SeedGrid, value: str) -> tuple[Crossed, Crossed]:
-    """What seeds do to the difference of a value's share between two cells."""
-    gaps: dict[int, float] = dict.fromkeys((*one.seeds, *other.seeds), 0.0)
-    for sign, side in ((1, one), (-1, other)):
-        for seed, more in zip(side.seeds, side.more.get(value, np.zeros(len(side.seeds))), strict=True):
-            gaps[seed] += sign * more / side.n
-    between = np.asarray(sum(gap * gap for gap in gaps.values()))
-    weights = crossed_weights([crossed_evidence(one.scatter(value), other.scatter(value), between)])[0]
-    first, second = (Crossed(np.asarray(side.squares / side.n - 1), weights) for side in (one, other))
-    return first, second
+    """What seeds do to the difference of a value's share between two cells, by cell."""
+    evidence = evidence_apart([(one, one.one(value)), (other, -other.one(value))])
+    weights = crossed_weights([evidence])[0]
+    return Crossed(np.asarray(one.alike), weights), Crossed(np.asarray(other.alike), weights)
 
 
 def _spread(sums: pl.DataFrame, size: int) -> Floats:

@@ -121,6 +121,7 @@ def read_labels(
     attributes: Collection[str] | None = None,
     argument: str = "by",
     counted: bool = False,
+    seeds: bool = False,
 ) -> pl.DataFrame:
     """Check a tidy frame of labels and say of each label whether it counts.
 
@@ -130,12 +131,13 @@ def read_labels(
     attributes: Keep only these; all when None.
     argument: What the caller's own argument with these factors is called, for the hint of a message.
     counted: Whether a row may stand for ``n_subjects`` labels that are alike, and names no image.
+    seeds: Whether ``seed`` is kept where the frame has it.
 
     Returns: ``image_id, attribute, value, excluded, <factors>, prompt_id``, rows in their order: ``excluded``
     is null where the label counts, else the reason (``missing`` for a null value). Factors are texts, null
     where one does not apply, as is a prompt that is not known; ``prompt_id`` is the scenario where this is
     the unit (:func:`~stereotrope.measure.units.unit_ids`). Of counted labels ``n_subjects`` is there in the
-    place of ``image_id``, and ``seed`` where they have it.
+    place of ``image_id``.
 
     Raises TableError: A column is missing, an image has two labels of one attribute, an attribute is unknown,
     or labels are counted and may not be.
@@ -177,8 +179,8 @@ def read_labels(
     if unit != N_SUBJECTS:
         _refuse_double_labels(tidy, factors, argument)
     asked = unit_ids(tidy.columns, factors, pl.col("excluded").is_null())
-    seeds = [SEED_COLUMN] if counted and SEED_COLUMN in tidy.columns and SEED_COLUMN not in factors else []
-    return tidy.select(unit, "attribute", "value", "excluded", *factors, *seeds, prompt_id=asked)
+    kept = {SEED_COLUMN} & set(tidy.columns) - set(factors) if seeds else ()
+    return tidy.select(unit, "attribute", "value", "excluded", *factors, *kept, prompt_id=asked)
 
 
 def count_alike(

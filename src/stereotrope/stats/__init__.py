@@ -11,7 +11,7 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
-from stereotrope.stats.cluster_interval import cluster_js_interval
+from stereotrope.stats.cluster_interval import cluster_js_interval, crossed_growth
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.cluster_share import cluster_share_interval, sizes_alike
 from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact, clusters_apart
@@ -153,6 +153,7 @@ __all__ = [
     "cohen_kappa",
     "corrected_shares",
     "crossed_evidence",
+    "crossed_growth",
     "crossed_weights",
     "effective_counts",
     "effective_trials",

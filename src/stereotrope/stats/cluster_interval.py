@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.divergence import js_terms
+from stereotrope.stats.icc import Crossed, widened_number
 from stereotrope.stats.unified import unified_interval
 
 _LN2 = float(np.log(2.0))
@@ -46,7 +48,13 @@ class _Spread:
 
 
 def cluster_js_interval(
-    clustered: Clustered, js: Floats, floor: Floats, *, level: float = 0.95
+    clustered: Clustered,
+    js: Floats,
+    floor: Floats,
+    grown: Floats | float = 1.0,
+    further: Floats | float = 1.0,
+    *,
+    level: float = 0.95,
 ) -> tuple[Floats, Floats]:
     r"""Interval of the true divergence of each attribute and of their mean, by the clusters' scatter.
 
@@ -61,6 +69,8 @@ def cluster_js_interval(
 
     clustered: Images counted by cluster.
     js, floor: Divergence and closed-form floor of each attribute (:func:`pairwise_js`), in bits, none NaN.
+    grown, further: How many times as large the noise of each attribute is as clusters show, near 0 and
+        further away (:func:`crossed_growth`).
     Returns low, high: Of the mean, then of each attribute, in [0, 1].
     Source: Satterthwaite (1946), Biometrics Bulletin 2; Efron and Stein (1981), Annals of Statistics 9 (the
         jackknife is rather too careful than not); Feldman and Cousins (1998), Physical Review D 57.
@@ -69,9 +79,9 @@ def cluster_js_interval(
     others = len(clustered.sizes) - 1
     unit = np.maximum(found.unit, _TINY)
     most = np.maximum(others * floor / unit, 1.0)
-    noise = np.maximum(found.alike * floor, unit / 100)
+    noise = np.maximum(found.alike * floor, unit / 100) * grown
     variance = np.maximum((found.moved**2).sum(axis=1), found.images_alone * found.alike)
-    variance = np.maximum(variance, unit**2 / 1000)
+    variance = np.maximum(variance, unit**2 / 1000) * further
     scale = np.sqrt(variance / np.maximum((found.moved**2).sum(axis=1), _TINY**2))
     moved = found.moved * scale[:, None]
     gram = found.gram * (noise / np.maximum(found.between, _TINY))[:, None, None]
@@ -84,6 +94,30 @@ def cluster_js_interval(
     smooth = np.append(found.smooth.mean(), found.smooth)
     error = variance / np.maximum(4 * smooth * (1 - smooth), 1e-6)
     return _ends(value, noise, grams, error, np.append(most.sum(), most), clustered.freedom, others, level)
+
+
+def crossed_growth(clustered: Clustered, crossed: Sequence[Crossed | None], *, level: float = 0.95) -> Floats:
+    r"""How many times as large the noise of divergences is where groups across clusters are alike too.
+
+    The variance of a share over clusters is :math:`1 + aρ` times that over independent images, which the
+    clusters' scatter shows, and :math:`1 + aρ + a'(1-ρ)r` with the groups (:func:`widened_number`).
+
+    crossed: By attribute what is known of these groups; None where there are none. An empty one: nowhere.
+    level: Of the interval that it is meant for: how uncertain :math:`r` is widens it.
+    Returns: Shape ``(n_attributes,)``, at least 1.
+    """
+    grown = np.ones(len(clustered.hot.complete))
+    if not any(one is not None for one in crossed):
+        return grown
+    alike = _spread(clustered).alike
+    images = np.add.reduceat(np.asarray(clustered.counts, np.float64), clustered.hot.starts, axis=0)
+    size = images.sum(axis=1) / (images > 0).sum(axis=1)
+    icc = np.clip((alike - 1) / np.maximum(size - 1, _TINY), 0.0, 1.0)
+    for at, one in enumerate(crossed):
+        if one is not None:
+            more = (1 - icc[at]) * one.alike / alike[at]
+            grown[at] = 1 / float(widened_number(1.0, more, one.weights, level=level))
+    return grown
 
 
 def _ends(

@@ -105,14 +105,15 @@ def bds(
     Floor and p are then of shuffled whole prompts, each way once where there are no more than
     ``n_permutations``. Shuffles of few prompts end early (4 and 4: 2/70): there p goes on, by half as many
     digits at most, by beta-binomial counts of the value that shifts most
-    (:func:`stereotrope.stats.beyond_exact`). The interval is
-    a unified one by the scatter of prompts (:func:`stereotrope.stats.cluster_js_interval`; ``released``: a
-    smoothed t bootstrap): one-sided near no difference, two-sided further away. Over 4 to 40 prompts a side
-    of 2 to 30 images, correlated by 0 to 0.3, it held the true divergence of attributes and of means in 0.88
-    to 1.00, 0.96 on average, and from eight prompts on in 0.92 to 0.98 in eight of ten settings. Pictures of
-    one seed count as no more alike. Over 4 to 20 prompts of four images, p ≤ 0.05
-    came in 0.02 to 0.05 of null ones. Where prompts of one side have over 1.25 times as many usable images as
-    those of another, shuffled ones are alike no more: floor, interval and p are null, and the row is flagged
+    (:func:`stereotrope.stats.beyond_exact`). The interval is a unified one by the scatter of prompts
+    (:func:`stereotrope.stats.cluster_js_interval`; ``released``: a smoothed t bootstrap): one-sided near no
+    difference, two-sided further away. Over 4 to 40 prompts a side of 2 to 30 images, correlated by 0 to 0.3,
+    it held the true divergence of attributes and of means in 0.88 to 1.00, 0.96 on average, and from eight
+    prompts on in 0.92 to 0.98 in eight of ten settings. Where prompts share four seeds or more (column
+    ``seed``), what these do to one side alone is noise too: floor, p and interval are of as much more of it
+    as pictures of one seed look alike. Over 4 to 20 prompts of four images, p ≤ 0.05 came in 0.02 to 0.05 of
+    null ones. Where prompts of one side have over 1.25 times as many usable images as those of another,
+    shuffled ones are alike no more: floor, interval and p are null, and the row is flagged
     ``unlike_prompts``.
 
     Values mistaken alike for every group make a divergence smaller and never make one; errors that differ
@@ -148,7 +149,7 @@ def bds(
             f"bds: no row has {group} = {baseline!r}; found {', '.join(map(repr, levels)) or 'no level'}; "
             "name the reference with baseline="
         )
-    rows: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
     for scope in coded.scopes(baseline=baseline):
         reference = scope.groups[baseline]
         for name, images in scope.groups.items():
@@ -163,7 +164,6 @@ def bds(
                 "reference": baseline,
                 "source": "SODA, eq. 1; Lin 1991, eq. 4.1",
             }
-            comparison = Comparison((images, reference), scope.attributes, reference=True)
-            rows += [row | numbers for numbers in compare_groups(coded, comparison, how)]
-    estimates = estimate_frame(rows, factors=(*factors, group))
+            comparisons.append(Comparison(row, (images, reference), scope.attributes, reference=True))
+    estimates = estimate_frame(compare_groups(coded, comparisons, how), factors=(*factors, group))
     return with_q_values(estimates, pl.col("attribute") == ALL_ATTRIBUTES)

@@ -107,7 +107,7 @@ def cds(
     factors = (*factor_names(within, measure="cds", taken=(group, dimension)), *extra)
     how = Resampling("cds", level, n_permutations, n_bootstrap, seed)
     coded = code_labels(labels, factors=factors, group=group, attributes=attributes)
-    rows: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
     for scope in coded.scopes():
         if dimension is not None and scope.levels[-1] is None:
             continue
@@ -116,7 +116,6 @@ def cds(
         compared: list[tuple[str, ...]] = [(), *(combinations(names, 2) if pairs else ())] if names else []
         for sides in compared:
             images = [scope.groups[name] for name in sides or names]
-            comparison = Comparison(images, scope.attributes, reference=bool(sides))
             row = {
                 "measure": "cds",
                 "definition": definition,
@@ -125,7 +124,8 @@ def cds(
                 "contrast": group,
                 "source": "SODA, eq. 2; Lin 1991, eq. 4.1",
             }
-            rows += [row | numbers for numbers in compare_groups(coded, comparison, how)]
+            comparisons.append(Comparison(row, images, scope.attributes, reference=bool(sides)))
+    rows = compare_groups(coded, comparisons, how)
     estimates = estimate_frame(rows, factors=(*factors, group) if pairs else factors)
     families = (pl.col("attribute") == ALL_ATTRIBUTES, pl.col("reference").is_null())
     return with_q_values(estimates, *families)

@@ -18,6 +18,7 @@ from stereotrope.stats import (
     icc_evidence,
     js_tail,
     permutation_p,
+    special,
 )
 from stereotrope.stats.arrays import Counts, Floats
 
@@ -54,7 +55,13 @@ def chance_of(codes: Codes, group: Ints, value: Floats, null: Floats) -> tuple[F
 
 
 def chance_of_prompts(
-    value: Floats, null: Floats, clustered: Clustered, peers: Sequence[Floats], *, every: bool
+    value: Floats,
+    null: Floats,
+    clustered: Clustered,
+    peers: Sequence[Floats],
+    grown: Floats,
+    *,
+    every: bool,
 ) -> tuple[Floats, Floats]:
     r"""Test that groups show values alike where whole prompts are shuffled.
 
@@ -66,6 +73,8 @@ def chance_of_prompts(
     value, null: As in :func:`chance_of`.
     clustered, peers: Counts by prompt, and by attribute how probable each intra-class correlation is in
         conditions like these.
+    grown: By attribute, how many times as large the noise is as prompts show
+        (:func:`stereotrope.stats.crossed_growth`), as it is in ``null`` already.
     every: Whether the shuffles are all that there are.
     Returns p, least: Of the mean, then of each attribute.
     """
@@ -76,7 +85,8 @@ def chance_of_prompts(
     found = _upper(scores)
     # Ties with the best that drawn shuffles show are but part of those that there are.
     least = np.min(found, axis=0) if every else np.full(found.shape[1], 1 / len(found))
-    further = _of_counts(clustered, peers)
+    # What seeds do to one group is left as it is where prompts are exchanged.
+    further = 2 * special.ndtr(special.ndtri(_of_counts(clustered, peers) / 2) / np.sqrt(grown))
     further = np.column_stack([_combined(*further), further])
     p, least = beyond_exact([found[0], least], further, ways=len(found) if every else 2 * len(found))
     return p, np.minimum(p, least)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.divergence.value_lists import ValueLists
+from stereotrope.measure.seeds import SeedGrid
 from stereotrope.measure.tidy import read_labels
-from stereotrope.measure.units import FEWEST_PROMPTS
+from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, seeds_shared
 from stereotrope.stats import icc_evidence, icc_mixture
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
@@ -48,7 +49,8 @@ class CodedLabels:
     images: ``image_id``, factors and group of each row.
     codes: Shape (n_images, n_attributes): index into ``values``, −1 where there is no usable label.
     why: Same shape: index into ``reasons``, −1 where the label counts or there is none.
-    prompts: Shape (n_images,): code of the image's prompt, −1 where it is not known.
+    prompts, seeds: Shape (n_images,): code of the image's prompt and of its seed, −1 where it is not known;
+        seeds are known where prompts of a condition share some.
     """
 
     attributes: tuple[str, ...]
@@ -60,6 +62,7 @@ class CodedLabels:
     codes: Codes
     why: Codes
     prompts: Codes
+    seeds: Codes
 
     def scopes(self, *, baseline: str | None = None) -> Iterator[CodedScope]:
         """Scopes in the order of their levels.
@@ -115,6 +118,13 @@ class CodedLabels:
                 evidence += [icc_evidence(k, counts.sum(axis=0)) for k in shown]
         return tuple(map(icc_mixture, found))
 
+    def seed_grid(self, rows: Ints, column: int) -> SeedGrid | None:
+        """These images by value of an attribute, prompt and seed, where their prompts share seeds."""
+        used = rows[self.codes[rows, column] >= 0]
+        each = np.stack([self.codes[used, column], self.prompts[used], self.seeds[used]]).astype(np.int64)
+        names = self.values[column], range(int(self.seeds.max()) + 1)
+        return SeedGrid.of_codes(each, *names) if used.size and each.min() >= 0 else None
+
     def excluded(self, rows: Ints, columns: Ints) -> Counter[str]:
         """Labels of these images and attributes that do not count, by reason."""
         why = self.why[np.ix_(rows, columns)]
@@ -142,7 +152,9 @@ def code_labels(
     attributes: Attributes to keep; all but those of a picture's quality when None.
     lists: Value lists of closed attributes: a value outside its list is left out as ``invalid``.
     """
-    tidy = read_labels(labels, factors=[*factors, group], attributes=attributes, argument="within")
+    tidy = read_labels(
+        labels, factors=[*factors, group], attributes=attributes, argument="within", seeds=True
+    )
     if attributes is None:
         tidy = tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
     if lists is not None and lists.lists:
@@ -164,11 +176,14 @@ def code_labels(
         out = mine.filter(pl.col("excluded").is_not_null())
         why[out["_row"].to_numpy(), column] = _codes(out["excluded"], reasons)
         values.append(found)
-    prompts = np.full(images.height, -1, dtype=np.int32)
-    known = tuple(tidy["prompt_id"].drop_nulls().unique().sort().to_list())
-    with_prompt = tidy.drop_nulls("prompt_id")
-    prompts[with_prompt["_row"].to_numpy()] = _codes(with_prompt["prompt_id"], known)
-    return CodedLabels(names, tuple(values), reasons, tuple(factors), group, images, codes, why, prompts)
+    prompts, seeds = (np.full(images.height, -1, dtype=np.int32) for _ in range(2))
+    shared = [SEED_COLUMN] if seeds_shared(tidy, [*factors, group]) else []
+    for name, of in zip(["prompt_id", *shared], (prompts, seeds), strict=False):
+        known = tidy.select("_row", pl.col(name).rank("dense").cast(pl.Int32) - 1).drop_nulls()
+        of[known["_row"].to_numpy()] = known[name].to_numpy()
+    return CodedLabels(
+        names, tuple(values), reasons, tuple(factors), group, images, codes, why, prompts, seeds
+    )
 
 
 def _codes(series: pl.Series, values: Sequence[str]) -> Codes:

@@ -23,23 +23,26 @@ _FEW = 4.0
 _Mask = NDArray[np.bool_]
 
 
-def likely_ends(clustered: Clustered, peers: Sequence[Floats], *, level: float) -> tuple[Floats, Floats]:
+def likely_ends(
+    clustered: Clustered, peers: Sequence[Floats], grown: Floats, *, level: float
+) -> tuple[Floats, Floats]:
     """By attribute, the least and the greatest JS that prompts' counts make likely.
 
     The greatest where all images but a few show one value, 0 elsewhere; the least where groups have hardly a
     value in common, 1 elsewhere. Images are counted by what they tell of others, as those of a share are.
 
-    clustered, peers: As of :func:`stereotrope.measure.divergence.chance.chance_of_prompts`.
+    clustered, peers, grown: As of :func:`stereotrope.measure.divergence.chance.chance_of_prompts`.
     level: Of the two-sided interval; as one end alone is at stake here, the likelihood's is of its square.
     """
     least, most, ends = np.ones(len(peers)), np.zeros(len(peers)), level**2
-    for at, mixture in enumerate(peers):
+    for at, (mixture, growth) in enumerate(zip(peers, grown.tolist(), strict=True)):
         counts = clustered.counts[clustered.hot.attribute == at]
         labelled = counts.sum(axis=0) > 0
         sides = [counts[:, (clustered.group == g) & labelled] for g in range(len(clustered.sizes))]
         sides = [side for side in sides if side.size]
         totals = np.stack([side.sum(axis=1) for side in sides])
-        k, n = _effective(sides, np.arange(len(counts)) == totals.sum(axis=0).argmax(), mixture, level)
+        most_shown = np.arange(len(counts)) == totals.sum(axis=0).argmax()
+        k, n = (of / growth for of in _effective(sides, most_shown, mixture, level))
         if len(counts) == 1:
             most[at] = np.mean([unanimous_js(*pair, level=ends) for pair in combinations(n.tolist(), 2)])
         elif np.minimum(k, n - k).min() < _FEW:
@@ -47,7 +50,7 @@ def likely_ends(clustered: Clustered, peers: Sequence[Floats], *, level: float) 
         lower = []
         for g, h in combinations(range(len(sides)), 2):
             own = totals[g] * totals[h].sum() > totals[h] * totals[g].sum()
-            k, n = _effective([sides[g], sides[h]], own, mixture, level)
+            k, n = (of / growth for of in _effective([sides[g], sides[h]], own, mixture, level))
             few = min(n[0] - k[0], k[1]) < _FEW
             lower.append(least_js(k.tolist(), n.tolist(), level=ends) if few else 1.0)
         least[at] = np.mean(lower)

@@ -1,6 +1,6 @@
 """Rows of estimates for divergences between groups: what is compared, how much of it, and why not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
 from stereotrope.measure.divergence.coded import CodedLabels, Ints
+from stereotrope.measure.divergence.shared_seeds import SeedsApart, seeds_of_groups
 from stereotrope.measure.divergence.uncertainty import (
     Resampling,
     image_scores,
@@ -23,20 +24,38 @@ NOT_SHARED = "no attribute with a usable label of two groups"
 
 @dataclass(frozen=True)
 class Comparison:
-    """Groups that are compared, each with its rows of the coded labels; a reference is the last one."""
+    """Groups that are compared, each with its rows of the coded labels; a reference is the last one.
 
+    row: What the rows of estimates have in common.
+    """
+
+    row: Mapping[str, Any]
     groups: Sequence[Ints]
     attributes: Ints
     reference: bool
 
 
-def compare_groups(coded: CodedLabels, comparison: Comparison, how: Resampling) -> list[dict[str, Any]]:
-    """Rows of one comparison: the mean over attributes, then each attribute.
+def compare_groups(
+    coded: CodedLabels, comparisons: Sequence[Comparison], how: Resampling
+) -> list[dict[str, Any]]:
+    """Rows of every comparison: the mean over attributes, then each attribute.
 
     An attribute enters where at least two groups have a usable label of it; the mean leaves out the
     others and is flagged ``few_attributes``. Whole prompts are the units where each group with a label spans
     enough of them (:mod:`stereotrope.measure.units`).
     """
+    seeds = seeds_of_groups(coded, [(one.groups, one.attributes) for one in comparisons])
+    return [
+        {**one.row, **row}
+        for one, shared in zip(comparisons, seeds, strict=True)
+        for row in _compared(coded, one, shared, how)
+    ]
+
+
+def _compared(
+    coded: CodedLabels, comparison: Comparison, seeds: Mapping[int, SeedsApart], how: Resampling
+) -> list[dict[str, Any]]:
+    """Rows of one comparison; seeds: what those that prompts share do to groups apart, by attribute."""
     columns, groups = comparison.attributes, comparison.groups
     labelled = np.array([coded.labelled(g, columns).sum(axis=0) for g in groups])
     defined = (labelled > 0).sum(axis=0) > 1
@@ -54,11 +73,15 @@ def compare_groups(coded: CodedLabels, comparison: Comparison, how: Resampling) 
         if claim.clustered:
             prompts = coded.prompts[pooled].astype(np.int64)
             peers = [coded.icc_mixtures[column] for column in columns[defined]]
-            numbers = prompt_scores(codes, group, prompts, peers, how)
+            crossed = [seeds.get(column) for column in columns[defined].tolist()]
+            numbers = prompt_scores(codes, group, prompts, peers, how, seeds=crossed)
             for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):
                 row["flags"]["unlike_prompts"] = bool(apart)
         else:
             numbers = image_scores(codes, group, how)
+        for row, column in zip(scored[1:], columns[defined].tolist(), strict=True):
+            if column in seeds:
+                row["method"] += f"; {seeds[column].words}"
         for row, found in zip(scored, numbers, strict=True):
             row |= found
             row["holds_for"] = claim.holds_for if how.n_permutations or how.n_bootstrap else None

@@ -13,9 +13,11 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts
 from stereotrope.measure.divergence.coded import Codes, Ints
 from stereotrope.measure.divergence.rare import likely_ends
+from stereotrope.measure.divergence.shared_seeds import SeedsApart
 from stereotrope.stats import (
     Clustered,
     cluster_js_interval,
+    crossed_growth,
     greatest_js,
     js_interval,
     normal_quantile,
@@ -117,32 +119,42 @@ def image_scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, A
 
 
 def prompt_scores(
-    codes: Codes, group: Ints, prompts: Ints, peers: Sequence[Floats], how: Resampling
+    codes: Codes,
+    group: Ints,
+    prompts: Ints,
+    peers: Sequence[Floats],
+    how: Resampling,
+    seeds: Sequence[SeedsApart | None] = (),
 ) -> list[dict[str, Any]]:
     """Numbers of the mean over attributes, then of each attribute; whole prompts are the units.
 
     peers: By attribute, how probable each intra-class correlation is in conditions like these.
+    seeds: By attribute, what seeds that prompts share do to groups apart: noise that shuffled prompts lack.
 
     Prompts can be exchanged where they have about as many images on each side: shuffled, those with few
     images give too little chance to the side that has them all. Elsewhere a score has its value alone.
     """
     js, floor_bits = pairwise_js(codes, group)
     value, clustered = _led_by_mean(how.score(js)), Clustered.of(codes, group, prompts)
+    grown, further = (
+        crossed_growth(clustered, [of and of[at] for of in seeds], level=how.level) for at in (0, 1)
+    )
     shuffled, every = clustered.shuffled(n_shuffles=how.n_permutations or _FLOOR_SHUFFLES, seed=how.seed)
-    null = _led_by_mean(how.score(shuffled))
+    null = _led_by_mean(how.score(np.minimum(shuffled * grown, 1.0)))
     with_seen = np.vstack([value, null])
     floor, sd = _mean(with_seen, axis=0), _sd(with_seen)
     p = least = low = high = np.full(len(value), np.nan)
     if how.n_permutations:
-        p, least = chance_of_prompts(value, null, clustered, peers, every=every)
+        p, least = chance_of_prompts(value, null, clustered, peers, grown, every=every)
     if how.n_bootstrap and how.distance:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
-        half = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2)) * _sd(scores)
+        reach = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2))
+        half = reach * _sd(scores) * np.sqrt(np.append(grown.mean(), grown))
         low, high = (np.clip(value + end, 0.0, how.maximum) for end in (-half, half))
     elif how.n_bootstrap:
         room = _room(floor, how)
-        low, high = cluster_js_interval(clustered, js, floor_bits, level=how.level)
-        nearest, furthest = likely_ends(clustered, peers, level=how.level)
+        low, high = cluster_js_interval(clustered, js, floor_bits, grown, further, level=how.level)
+        nearest, furthest = likely_ends(clustered, peers, further, level=how.level)
         low = low - _led_by_mean(np.maximum(0.0, low[1:] - nearest))
         high = high + _led_by_mean(np.maximum(0.0, furthest - high[1:]))
         low, high = (floor + room * np.clip(end, 0.0, 1.0) for end in (low, high))
