@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stereotrope.stats.counts import tally
+from stereotrope.stats.counts import mean_pair_floor, mean_pair_js, one_hot, tally
 
 
 @pytest.mark.parametrize("shape", [(32, 40, 300), (4, 2_500, 70), (32, 2_500, 200), (3, 0, 5), (0, 4, 5)])
@@ -15,3 +15,15 @@ def test_counts_are_exact_in_any_slices(shape: tuple[int, int, int]) -> None:
     columns, weights = rng.integers(0, 2, (rows, inner)), rng.integers(0, 4, (inner, n))
     told = tally(columns.astype(np.float32), weights.astype(np.float32))
     assert (told == columns @ weights).all()
+
+
+def test_scores_do_not_depend_on_what_is_scored_together() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 4, (30, 5))
+    codes[:, ::2] = np.abs(codes[:, ::2])
+    hot, sizes = one_hot(codes), [20, 20]
+    counts = [tally(hot.columns, rng.multinomial(20, np.full(30, 1 / 30), 6_000).T * 1.0) for _ in sizes]
+    for score in (mean_pair_js, mean_pair_floor):
+        together = score(counts, sizes, hot)
+        apart = [score([c[:, n : n + 1] for c in counts], sizes, hot)[:, 0] for n in range(0, 6_000, 600)]
+        np.testing.assert_allclose(together[:, ::600].T, apart, rtol=0, atol=1e-12)

@@ -40,12 +40,15 @@ def resampled_counts(
     if not n:
         return found
     if few([n]):
-        hot = one_hot(matrix)
-        counts = tally(hot.columns, _kept_draws(n, n_resamples, seed, stream))
-    else:
-        rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
-        hot = one_hot(rows.codes)
-        counts = redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
+        weights = _kept_draws(n, n_resamples, seed, stream)
+        for attribute, column in enumerate(matrix.T):
+            values = np.flatnonzero(np.bincount(column[column >= 0]))
+            of_value = (values[:, None] == column).astype(np.float32)
+            found[attribute] = tally(of_value, weights).astype(np.int32)
+        return found
+    rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
+    hot = one_hot(rows.codes)
+    counts = redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
     for attribute, part in hot.parts:
         found[attribute] = counts[part].astype(np.int32)
     return found
@@ -59,9 +62,9 @@ _KEPT_CELLS = 1 << 19
 """Numbers up to which weights are kept for further groups of the same sizes."""
 
 
-@lru_cache(maxsize=64)
-def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> NDArray[np.uint8]:
-    return tally_draws(_drawn(n, n_resamples, seed, stream), n).astype(np.uint8)
+@lru_cache(maxsize=32)
+def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
+    return tally_draws(_drawn(n, n_resamples, seed, stream), n)
 
 
 @lru_cache(maxsize=256)
@@ -122,11 +125,11 @@ def _one_by_one(
     draw = _kept_weights if len(codes) * n_resamples <= _KEPT_CELLS else _kept_weights.__wrapped__
     counts = []
     for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
-        tallied = []
+        drawn = np.empty((len(hot.columns), n_resamples), np.float32)
         for rank, (_, part) in enumerate(hot.parts):
             weights = draw(first, n, len(codes), n_resamples, seed, g, rank)
-            tallied.append(tally(hot.columns[part], weights))
-        counts.append(np.concatenate([np.zeros((0, n_resamples), np.float32), *tallied]))
+            drawn[part] = tally(hot.columns[part], weights)
+        counts.append(drawn)
     return hot, counts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations, pairwise
+from itertools import accumulate, combinations, groupby, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +21,8 @@ _TABLE_CELLS = 1 << 20
 _ONE_THREAD = 1 << 18
 """Multiplications of a product that OpenBLAS does on one thread."""
 _SLICE = 64
+_SCORED_CELLS = 1 << 14
+"""Counts that are scored together, of one attribute at least: what is made of them stays in the cache."""
 _FLOOR_CELLS = 1 << 16
 """Greatest table of floors built at once: 39 images a side; larger ones are built as they are met."""
 
@@ -151,18 +153,10 @@ def _floor_tables(n_p: int, n_q: int) -> Floats:
 class _Block:
     """Columns of some attributes: all complete, or all not."""
 
-    counts: list[Counts]
-    names: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    counts: Sequence[Counts]
+    names: Sequence[int]
+    starts: Sequence[int]
     sizes: Sequence[int]
-
-    @classmethod
-    def of(
-        cls, counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot, columns: NDArray[np.bool_]
-    ) -> _Block:
-        kept = list(counts) if columns.all() else [c[columns] for c in counts]
-        names, starts = np.unique(hot.attribute[columns], return_index=True)
-        return cls(kept, names, starts, sizes)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -174,14 +168,18 @@ class _Block:
         return [np.repeat(np.add.reduceat(c, self.starts, axis=0), lengths, axis=0) for c in self.counts]
 
     def add_up(self, terms: Floats) -> Floats:
-        total: Floats = np.add.reduceat(terms, self.starts, axis=0)
-        return total
+        if len(terms) > terms.shape[1]:
+            return np.asarray(np.add.reduceat(terms, self.starts, axis=0))
+        ends = [*self.starts[1:], len(terms)]
+        return np.stack([terms[start:end].sum(axis=0) for start, end in zip(self.starts, ends, strict=True)])
 
     def js(self, terms: Floats) -> Floats:
-        return np.asarray(np.clip(self.add_up(terms), 0.0, 1.0))
+        return np.asarray(self.add_up(terms).clip(0.0, 1.0))
 
     def mean_over_pairs(self, scores: Iterable[Floats]) -> Floats:
         """Mean of the pairs' defined scores; NaN where none is."""
+        if len(self.counts) == 2:
+            return next(iter(scores))
         total = np.zeros((len(self.names), self.counts[0].shape[1]))
         defined = np.zeros_like(total)
         for score in scores:
@@ -209,19 +207,28 @@ def _mean_scores(
     incomplete: Callable[[_Block], Iterator[Floats]],
 ) -> Floats:
     result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)
-    of_complete = hot.complete[hot.attribute]
-    for columns, scores in ((of_complete, complete), (~of_complete, incomplete)):
-        if columns.any():
-            block = _Block.of(counts, sizes, hot, columns)
+    for of_complete, scores in ((True, complete), (False, incomplete)):
+        for block in _blocks(counts, sizes, hot, of_complete):
             result[block.names] = block.mean_over_pairs(scores(block))
     return result
+
+
+def _blocks(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot, complete: bool) -> Iterator[_Block]:
+    """Attributes that are complete, or those that are not, some at a time."""
+    most = max(1, _SCORED_CELLS // counts[0].shape[1])
+    parts = [part for part in hot.parts if hot.complete[part[0]] == complete]
+    for _, some in groupby(parts, lambda part: part[1].start // most):
+        names, places = zip(*some, strict=True)
+        *starts, _ = accumulate((place.stop - place.start for place in places), initial=0)
+        kept = [c[places[0]] if len(places) == 1 else np.concatenate([c[p] for p in places]) for c in counts]
+        yield _Block(kept, list(names), starts, sizes)
 
 
 def mean_pair_js_of_weights(weights: Sequence[Counts], hot: OneHot) -> Floats:
     """As :func:`mean_pair_js` for weights that are no whole counts, such as probabilities."""
     result = np.full((len(hot.complete), weights[0].shape[1]), np.nan)
     if len(hot.attribute):
-        block = _Block.of(weights, (), hot, np.ones(len(hot.attribute), dtype=bool))
+        block = _Block(weights, hot.attribute[hot.starts].tolist(), hot.starts.tolist(), ())
         shares = [labelled_shares(w, m) for w, m in zip(block.counts, block.labelled(), strict=True)]
         scores = (block.js(js_terms(shares[g], shares[h])) for g, h in block.pairs)
         result[block.names] = block.mean_over_pairs(scores)
@@ -232,8 +239,10 @@ def _complete_js(block: _Block) -> Iterator[Floats]:
     counts, sizes = block.counts, block.sizes
     for g, h in block.pairs:
         if (sizes[g] + 1) * (sizes[h] + 1) <= _TABLE_CELLS:
-            index = (counts[g] * np.float32(sizes[h] + 1) + counts[h]).astype(np.intp)
-            yield block.js(_complete_js_table(sizes[g], sizes[h]).take(index, mode="clip"))
+            index = counts[g] * np.float32(sizes[h] + 1)
+            index += counts[h]
+            terms = _complete_js_table(sizes[g], sizes[h]).take(index.astype(np.intp), mode="clip")
+            yield block.js(terms)
         else:
             p, q = (counts[one].astype(np.float64) / sizes[one] for one in (g, h))
             yield block.js(js_terms(p, q))
@@ -274,7 +283,7 @@ def _complete_floor(block: _Block) -> Iterator[Floats]:
 
 def _incomplete_floor(block: _Block) -> Iterator[Floats]:
     counts, sizes, labelled = block.counts, block.sizes, block.labelled()
-    ends = np.append(block.starts[1:], len(counts[0]))
+    ends = [*block.starts[1:], len(counts[0])]
     for g, h in block.pairs:
         pooled = counts[g] + counts[h]
         width = sizes[g] + sizes[h] + 1
