@@ -326,18 +326,18 @@ class Power:
         told = conditions.filter(pl.col(factor) == reference)
         # What the reference serves all levels of has the same shares in each of them.
         same = [name for name in self._others if told[name].null_count() < max(1, told.height)]
-        base: dict[tuple[Any, ...], Floats] = {}
         numbers = [(name, values) for name, values in self._values.items()]
+        keys = [tuple(row[name] for name in same) for row in conditions.iter_rows(named=True)]
+        places = {key: at for at, key in enumerate(dict.fromkeys(keys))}
+        base = {name: _shares(rng, len(places), len(values)) for name, values in numbers}
+        choices = _spread_out(rng, conditions.height, len(numbers))
         parts: list[np.ndarray] = []
-        for row in conditions.iter_rows(named=True):
+        for at, row in enumerate(conditions.iter_rows(named=True)):
             prompts = row["_prompts"]
             prompt = np.arange(n) * prompts // n
-            for name, values in numbers:
-                key = (name, *(row[factor] for factor in same))
-                if key not in base:
-                    base[key] = rng.dirichlet(np.full(len(values), min(1.0, _MANY / len(values))))
+            for (name, _), chosen in zip(numbers, choices[at].tolist(), strict=True):
                 # The same random numbers whatever the shift, so that chance differs little between two.
-                share, chosen = base[key], float(rng.random())
+                share = base[name][places[keys[at]]]
                 if row[factor] != reference and shift:
                     share = _shifted(share, shift, self._named(name), chosen)
                 drawn = rng.normal(size=n)
@@ -372,6 +372,18 @@ class Power:
         """How the comparisons of labels end; without a margin none is alike."""
         estimates = pl.concat([call(labels) for call in calls], how="diagonal")
         return measure.comparisons(estimates, labels, alpha=self.level, margin=margin)
+
+
+def _spread_out(rng: np.random.Generator, rows: int, columns: int) -> Floats:
+    """Random numbers in [0, 1), in each column one of each of as many parts as there are rows."""
+    parts = rng.permuted(np.tile(np.arange(rows), (columns, 1)), axis=1).T
+    return np.asarray((parts + rng.random((rows, columns))) / rows)
+
+
+def _shares(rng: np.random.Generator, places: int, values: int) -> Floats:
+    """Shares of so many values, one row a place, drawn evenly from all that there may be."""
+    each = special.gammaincinv(min(1.0, _MANY / values), _spread_out(rng, places, values))
+    return np.asarray(each / each.sum(axis=1, keepdims=True))
 
 
 def _quicker(call: MeasureCall, less: Mapping[str, int]) -> MeasureCall:
