@@ -11,6 +11,7 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
+from stereotrope.stats.cluster_evenness import cluster_unevenness_interval
 from stereotrope.stats.cluster_interval import cluster_js_interval, crossed_growth
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.cluster_share import cluster_share_interval, sizes_alike
@@ -148,6 +149,7 @@ __all__ = [
     "cluster_js_interval",
     "cluster_permutation_test",
     "cluster_share_interval",
+    "cluster_unevenness_interval",
     "clustered_ranks",
     "clusters_apart",
     "cohen_kappa",

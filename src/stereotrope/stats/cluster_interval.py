@@ -13,16 +13,12 @@ from stereotrope.stats.arrays import Floats
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.icc import Crossed, widened_number
-from stereotrope.stats.unified import unified_interval
+from stereotrope.stats.unified import divergence_interval
 
 _LN2 = float(np.log(2.0))
 _BORROWED = 1.0
 """Independent images' worth of the mean that the shares of a group are smoothed with."""
-_NEAR = 0.2
-"""Part of the noise that a divergence is weighed against, where its own error is taken for that near 0."""
 _TINY = 1e-9
-_WIDEST, _NARROWEST = 4.0, 0.02
-"""Bounds of the variance far from 0, in parts of that near 0."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +55,17 @@ def cluster_js_interval(
     r"""Interval of the true divergence of each attribute and of their mean, by the clusters' scatter.
 
     On the scale :math:`φ = \arcsin\sqrt{JS}` a divergence is about the length of a vector of :math:`ν`
-    dimensions seen with a standard error :math:`s` (:func:`unified_interval`). Near 0 :math:`ν s^2` is the
+    dimensions seen with a standard error :math:`s` (:func:`divergence_interval`). Near 0 :math:`ν s^2` is the
     floor of independent images times how many times as much clusters scatter as those would, and :math:`ν`
-    what the clusters' scatter says by Satterthwaite's rule; of the mean too, whose attributes so are as
-    dependent as clusters show them. Further away :math:`s` is the jackknife's, by how much each cluster left
-    out moves :math:`φ`, and between both it is weighed by how far the divergence lies above the noise. The
-    degrees of freedom go from :math:`f\sqrt ν` to :math:`f`, clusters less groups; the weights were chosen by
-    simulation.
+    what the clusters' scatter says; of the mean too, whose attributes so are as dependent as clusters show
+    them. Further away :math:`s` is the jackknife's, by how much each cluster left out moves :math:`φ`.
 
     clustered: Images counted by cluster.
     js, floor: Divergence and closed-form floor of each attribute (:func:`pairwise_js`), in bits, none NaN.
     grown, further: How many times as large the noise of each attribute is as clusters show, near 0 and
         further away (:func:`crossed_growth`).
     Returns low, high: Of the mean, then of each attribute, in [0, 1].
-    Source: Satterthwaite (1946), Biometrics Bulletin 2; Efron and Stein (1981), Annals of Statistics 9 (the
-        jackknife is rather too careful than not); Feldman and Cousins (1998), Physical Review D 57.
+    Source: Efron and Stein (1981), Annals of Statistics 9 (the jackknife is rather too careful than not).
     """
     found = _spread(clustered)
     others = len(clustered.sizes) - 1
@@ -93,7 +85,9 @@ def cluster_js_interval(
     variance = np.append((moved.mean(axis=0) ** 2).sum(), variance)
     smooth = np.append(found.smooth.mean(), found.smooth)
     error = variance / np.maximum(4 * smooth * (1 - smooth), 1e-6)
-    return _ends(value, noise, grams, error, np.append(most.sum(), most), clustered.freedom, others, level)
+    return divergence_interval(
+        value, noise, grams, error, np.append(most.sum(), most), clustered.freedom, others, level=level
+    )
 
 
 def crossed_growth(clustered: Clustered, crossed: Sequence[Crossed | None], *, level: float = 0.95) -> Floats:
@@ -118,48 +112,6 @@ def crossed_growth(clustered: Clustered, crossed: Sequence[Crossed | None], *, l
             more = (1 - icc[at]) * one.alike / alike[at]
             grown[at] = 1 / float(widened_number(1.0, more, one.weights, level=level))
     return grown
-
-
-def _ends(
-    value: Floats,
-    noise: Floats,
-    gram: Floats,
-    error: Floats,
-    most: Floats,
-    freedom: int,
-    others: int,
-    level: float,
-) -> tuple[Floats, Floats]:
-    total, squares = np.trace(gram, axis1=1, axis2=2), (gram**2).sum(axis=(1, 2))
-    # Right on average for what a Wishart matrix of so many degrees of freedom has.
-    free = max(freedom, 2)
-    squares = free**2 / ((free - 1) * (free + 2)) * (squares - total**2 / free)
-    inverse = squares / np.maximum(total**2, _TINY**2) / others
-    dimensions = 1 / np.clip(inverse, 1 / most, 1.0)
-    # By how much the noise moves the square of what is seen: more, the further away that is.
-    above = np.clip(np.maximum(value, noise), 0.0, 1.0)
-    near = (_angle(above) ** 2 - _angle(np.maximum(above - noise, 0.0)) ** 2) / dimensions
-    far = np.clip(error, near * _NARROWEST, near * _WIDEST)
-    part = value / (value + _NEAR * near * dimensions)
-    a = np.sqrt(near)
-    b = np.exp((1 - part) * np.log(a) + part * np.log(far) / 2)
-    known = freedom * ((1 - part) * np.sqrt(dimensions) + part)
-    seen = _angle(np.clip(value, 0.0, 1.0))
-    # The error goes from a at 0 to b at what is seen: lengths are counted in errors.
-    apart = np.abs(b - a) > _TINY * a
-    step = np.where(apart, b - a, 1.0)
-    x = np.where(apart, seen * np.log(b / a) / step, seen / a)
-    ends = []
-    for length in unified_interval(x, dimensions, known, level=level):
-        grown = np.clip(length * step / np.maximum(seen, _TINY), -50.0, 50.0)
-        within = np.where(apart, seen * a * np.expm1(grown) / step, length * a)
-        at = np.where(length > x, seen + (length - x) * b, within)
-        ends.append(np.sin(np.clip(at, 0.0, np.pi / 2)) ** 2)
-    return ends[0], ends[1]
-
-
-def _angle(divergence: Floats) -> Floats:
-    return np.asarray(np.arcsin(np.sqrt(divergence)))
 
 
 def _spread(clustered: Clustered) -> _Spread:

@@ -15,6 +15,12 @@ _FARTHEST, _LENGTHS, _POINTS, _VARIANCES = 8.0, 51, 500, 24
 """Lengths up to which acceptance is worked out, of which two thirds are used; how many; at how many readings;
 and how many variances are averaged over."""
 
+_NEAR = 0.2
+"""Part of the noise that a divergence is weighed against, where its own error is taken for that near 0."""
+_TINY = 1e-9
+_WIDEST, _NARROWEST = 4.0, 0.02
+"""Bounds of the variance far from 0, in parts of that near 0."""
+
 
 def unified_interval(
     seen: ArrayLike, dimensions: ArrayLike, freedom: ArrayLike, *, level: float = 0.95
@@ -44,6 +50,64 @@ def unified_interval(
         here = (nearest == at) & (known == by)
         low[here], high[here] = _inverted(x[here], float(_DIMENSIONS[at]), float(_FREEDOM[by]), level)
     return low, high
+
+
+def divergence_interval(
+    value: Floats,
+    noise: Floats,
+    gram: Floats,
+    error: Floats,
+    most: Floats,
+    freedom: int,
+    others: int,
+    *,
+    level: float = 0.95,
+) -> tuple[Floats, Floats]:
+    r"""Interval of divergences, taken for lengths :math:`φ = \arcsin\sqrt D` of vectors seen with error.
+
+    Near 0 a dimension has the variance that makes the noise, and further away that of the error; between both
+    it is weighed by how far the divergence lies above the noise. How many dimensions the noise has is read
+    off the clusters' deviations by Satterthwaite's rule, and the degrees of freedom go from :math:`f\sqrt ν`
+    to :math:`f`. The weights were chosen by simulation.
+
+    value, noise: Divergences in [0, 1], and what noise adds to each on average; shape ``(n,)``.
+    gram: Products of the clusters' deviations, each divergence's trace its noise, shape ``(n, m, m)``.
+    error: Variance of :math:`φ` far from 0.
+    most: Dimensions at most.
+    freedom, others: :math:`f`, clusters less groups; groups less one, or 1.
+    Returns low, high: In [0, 1].
+    Source: Satterthwaite (1946), Biometrics Bulletin 2; Feldman and Cousins (1998), Physical Review D 57.
+    """
+    total, squares = np.trace(gram, axis1=1, axis2=2), (gram**2).sum(axis=(1, 2))
+    # Right on average for what a Wishart matrix of so many degrees of freedom has.
+    free = max(freedom, 2)
+    squares = free**2 / ((free - 1) * (free + 2)) * (squares - total**2 / free)
+    inverse = squares / np.maximum(total**2, _TINY**2) / others
+    dimensions = 1 / np.clip(inverse, 1 / most, 1.0)
+    # By how much the noise moves the square of what is seen: more, the further away that is.
+    above = np.clip(np.maximum(value, noise), 0.0, 1.0)
+    near = (_angle(above) ** 2 - _angle(np.maximum(above - noise, 0.0)) ** 2) / dimensions
+    far = np.clip(error, near * _NARROWEST, near * _WIDEST)
+    part = value / (value + _NEAR * near * dimensions)
+    a = np.sqrt(near)
+    b = np.exp((1 - part) * np.log(a) + part * np.log(far) / 2)
+    known = freedom * ((1 - part) * np.sqrt(dimensions) + part)
+    seen = _angle(np.clip(value, 0.0, 1.0))
+    # The error goes from a at 0 to b at what is seen: lengths are counted in errors.
+    apart = np.abs(b - a) > _TINY * a
+    step = np.where(apart, b - a, 1.0)
+    x = np.where(apart, seen * np.log(b / a) / step, seen / a)
+    ends = []
+    for length in unified_interval(x, dimensions, known, level=level):
+        grown = np.clip(length * step / np.maximum(seen, _TINY), -50.0, 50.0)
+        within = np.where(apart, seen * a * np.expm1(grown) / step, length * a)
+        at = np.where(length > x, seen + (length - x) * b, within)
+        ends.append(np.sin(np.clip(at, 0.0, np.pi / 2)) ** 2)
+    return ends[0], ends[1]
+
+
+def _angle(divergence: Floats) -> Floats:
+    return np.asarray(np.arcsin(np.sqrt(divergence)))
 
 
 def _inverted(x: Floats, nu: float, f: float, level: float) -> tuple[Floats, Floats]:

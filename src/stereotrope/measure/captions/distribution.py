@@ -17,7 +17,7 @@ from stereotrope.measure.captions.rows import (
     share_of_captions,
     undefined,
 )
-from stereotrope.stats import expected_sum, special
+from stereotrope.stats import cluster_unevenness_interval, expected_sum, special
 from stereotrope.stats.arrays import Floats
 
 ONE_GROUP = "only one group is possible"
@@ -189,8 +189,11 @@ def shannon_entropy(
 
     Notes
     -----
-    Too low at small n, by about (k − 1)/(2n ln k): 0.12 at 15 captions of seven groups. Under
-    ``released`` two groups of seven seen equally often have the entropy of seven.
+    Too low at small n, by about (k − 1)/(2n ln k): 0.12 at 15 captions of seven groups. Over four prompts or
+    more the interval is a unified one by the scatter of prompts
+    (:func:`stereotrope.stats.cluster_unevenness_interval`): it held the entropy in 0.91 to 1.00, 0.97 on
+    average (4 to 20 prompts of ten captions, correlated by 0 to 0.3). Under ``released`` two groups of seven
+    seen equally often have the entropy of seven.
 
     References
     ----------
@@ -242,8 +245,8 @@ def kl_from_uniform(
 
     Notes
     -----
-    Equal to :math:`(1 - H) \log_2 k`: entropy on another scale, not further evidence. Too high at small
-    n: 0.33 bits at 15 captions of seven equally frequent groups.
+    Equal to :math:`(1 - H) \log_2 k`: entropy on another scale, with the same interval, not further evidence.
+    Too high at small n: 0.33 bits at 15 captions of seven equally frequent groups.
 
     References
     ----------
@@ -281,9 +284,24 @@ def _spread_rows(
     if cell.released:
         return [row]
     is_entropy = score_of is evenness
-    if not np.isnan(row["low"]) and _could_be_even(cell, counted):
+    if score_of is not bias_score and cell.clustered and cell.resample.n_resamples:
+        row |= _over_prompts(cell, counted, greatest, is_entropy)
+    elif not np.isnan(row["low"]) and _could_be_even(cell, counted):
         row["high" if is_entropy else "low"] = float(is_entropy)
     return [above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)]
+
+
+def _over_prompts(cell: Captions, counted: Groups, greatest: float, is_entropy: bool) -> ScoreRow:
+    """The interval by the scatter of prompts; none where fewer than two have a caption that counts."""
+    units = cell.resample.units
+    each = np.array([np.bincount(units, of, minlength=cell.resample.n_units) for of in counted.columns])
+    each = each[:, each.any(axis=0)]
+    if each.shape[1] < 2:
+        return {"low": np.nan, "high": np.nan}
+    low, high = cluster_unevenness_interval(each, level=cell.level)
+    method = f"{counted.method}; interval: unified (Feldman and Cousins), by the scatter of prompts"
+    ends = (1 - high, 1 - low) if is_entropy else (low * greatest, high * greatest)
+    return {**dict(zip(("low", "high"), ends, strict=True)), "method": method}
 
 
 def _could_be_even(cell: Captions, counted: Groups) -> bool:

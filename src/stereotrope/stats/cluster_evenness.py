@@ -1,0 +1,83 @@
+"""Intervals of how unevenly the members of clusters share some values, by how the clusters differ."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stereotrope.stats.arrays import Floats
+from stereotrope.stats.cluster_share import cluster_share_interval
+from stereotrope.stats.divergence import expected_sum
+from stereotrope.stats.icc import effective_counts
+from stereotrope.stats.unified import divergence_interval
+
+_BORROWED = 1.0
+"""Independent members' worth of even shares that the shares are smoothed with."""
+_FEW = 4.0
+"""Members, in effect, from which on the clusters' scatter says how rare values vary."""
+_TINY = 1e-9
+
+
+def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+    r"""Interval of the divergence from even shares over its greatest, by the clusters' scatter.
+
+    :math:`D = 1 + \frac{1}{\log_2 k} \sum_j p_j \log_2 p_j`, one less the entropy over its greatest. As
+    :func:`cluster_js_interval` of groups, with even shares for the other group: near even ones it is
+    one-sided. Where hardly a member has another than the most frequent value, its lower end is the least D
+    that the interval of this value's share (:func:`cluster_share_interval`) leaves possible.
+
+    counts: How often each value is in each cluster, shape ``(k, m)``; two values and two clusters at least,
+        each of these with a member.
+    Returns low, high: In [0, 1]; 0 is even, 1 is one value only.
+    """
+    each = np.asarray(counts, np.float64)
+    (k, m), sizes = each.shape, each.sum(axis=0)
+    n, most = sizes.sum(), np.log2(k)
+    share = each.sum(axis=1) / n
+    weight = k / (2 * np.log(2.0) * most)
+    deviation = (each - share[:, None] * sizes) / (n / m * np.sqrt(m * (m - 1.0))) * np.sqrt(weight)
+    between, independent = (deviation**2).sum(), weight * (share * (1 - share)).sum() / (n - 1)
+    alike = max(1.0, between / independent) if independent > 0 else 1.0
+    floor = 1 + expected_sum(_bits, int(n), k) / most
+    unit = floor / (k - 1)
+    noise = max(alike * floor, unit / 100)
+
+    borrowed = _BORROWED * alike
+    smooth = (share * n + borrowed / k) / (n + borrowed)
+    without = (each.sum(axis=1, keepdims=True) - each + borrowed / k) / (n - sizes + borrowed)
+    moved = _unevenness(without) - _unevenness(without).mean()
+    slopes = np.log2(smooth * k) / most
+    alone = ((smooth * slopes**2).sum() - (smooth @ slopes) ** 2) / n
+    variance = max((moved**2).sum() * (m - 1) / m, alone * alike, unit**2 / 1000)
+    value, middle = (float(_unevenness(of[:, None])[0]) for of in (share, smooth))
+    ends = divergence_interval(
+        np.array([value]),
+        np.array([noise]),
+        (deviation.T @ deviation)[None] * (noise / max(between, _TINY)),
+        np.array([variance / max(4 * middle * (1 - middle), 1e-6)]),
+        np.array([k - 1.0]),
+        m - 1,
+        1,
+        level=level,
+    )
+    low, high = (float(end[0]) for end in ends)
+    # One end alone is at stake here.
+    least = _least(each, sizes, level**2)
+    return min(low, least, value), max(high, value)
+
+
+def _least(counts: Floats, sizes: Floats, level: float) -> float:
+    """The least divergence that the share of the most frequent value leaves possible, if others are few."""
+    often = counts[counts.sum(axis=1).argmax()]
+    hits, trials = effective_counts(often, sizes, level=level)
+    if trials - hits >= _FEW:
+        return 1.0
+    share = max(cluster_share_interval(often, sizes, level=level)[0], 1 / len(counts))
+    others = np.full(len(counts) - 1, (1 - share) / (len(counts) - 1))
+    return float(_unevenness(np.append(share, others)[:, None])[0])
+
+
+def _unevenness(shares: Floats) -> Floats:
+    return np.asarray(1 + _bits(shares).sum(axis=0) / np.log2(len(shares)))
+
+
+def _bits(shares: Floats) -> Floats:
+    return np.asarray(shares * np.log2(np.where(shares > 0, shares, 1.0)))
