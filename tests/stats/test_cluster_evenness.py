@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stereotrope.stats import cluster_share_interval, cluster_unevenness_interval
+from stereotrope.stats import cluster_share_interval, cluster_unevenness_interval, shares_so_uneven
 
 
 def unevenness(shares: list[float]) -> float:
@@ -49,6 +49,15 @@ def test_one_value_alone_leaves_open_what_its_share_does() -> None:
     low, high = cluster_unevenness_interval(counts)
     assert low == pytest.approx(unevenness([least, (1 - least) / 2, (1 - least) / 2]))
     assert high == 1.0
+
+
+@pytest.mark.parametrize("asked", [0.0, 0.05, 0.3, 1.0])
+def test_shares_are_as_uneven_as_asked_on_the_way_by_those_seen(asked: float) -> None:
+    seen = [0.6, 0.3, 0.1]
+    found = shares_so_uneven(seen, asked)
+    assert unevenness(found) == pytest.approx(asked, abs=1e-9)
+    assert (np.diff(found) <= 1e-9).all()
+    assert shares_so_uneven(seen, unevenness(seen)) == pytest.approx(seen)
 
 
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.7, 0.3], [0.4, 0.3, 0.2, 0.1]])

@@ -11,7 +11,7 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
-from stereotrope.stats.cluster_evenness import cluster_unevenness_interval
+from stereotrope.stats.cluster_evenness import cluster_unevenness_interval, shares_so_uneven
 from stereotrope.stats.cluster_interval import cluster_js_interval, crossed_growth
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.cluster_share import cluster_share_interval, sizes_alike
@@ -216,6 +216,7 @@ __all__ = [
     "resampled_shares",
     "share_deviation",
     "shared_correlation",
+    "shares_so_uneven",
     "shift_power",
     "shuffled_difference",
     "shuffled_js",

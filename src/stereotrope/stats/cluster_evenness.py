@@ -14,6 +14,8 @@ _BORROWED = 1.0
 _FEW = 4.0
 """Members, in effect, from which on the clusters' scatter says how rare values vary."""
 _TINY = 1e-9
+_HALVED = 50
+"""Times that the way to shares is halved."""
 
 
 def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
@@ -62,6 +64,25 @@ def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tu
     # One end alone is at stake here.
     least = _least(each, sizes, level**2)
     return min(low, least, value), max(high, value)
+
+
+def shares_so_uneven(shares: ArrayLike, unevenness: float) -> Floats:
+    """Shares that are as uneven as asked, on the way from even ones by those seen to the most frequent alone.
+
+    What an interval of one score of unevenness is on the scale of another.
+
+    shares: Shape ``(k,)``, at least two, summing to 1.
+    unevenness: :math:`D` of :func:`cluster_unevenness_interval`, in [0, 1].
+    """
+    seen = np.asarray(shares, np.float64)
+    ends = np.full(len(seen), 1 / len(seen)), seen, np.eye(len(seen))[seen.argmax()]
+    start, end = ends[:2] if unevenness <= _unevenness(seen[:, None])[0] else ends[1:]
+    low, high = 0.0, 1.0
+    for _ in range(_HALVED):
+        middle = (low + high) / 2
+        less = _unevenness((start + middle * (end - start))[:, None])[0] < unevenness
+        low, high = (middle, high) if less else (low, middle)
+    return np.asarray(start + high * (end - start))
 
 
 def _least(counts: Floats, sizes: Floats, level: float) -> float:

@@ -466,6 +466,23 @@ def test_cells_of_several_prompts_draw_prompts() -> None:
     assert wide["high"] - wide["low"] > 1.5 * (narrow["high"] - narrow["low"])
 
 
+def test_scores_of_unevenness_over_prompts_have_one_interval_on_their_scales() -> None:
+    rng = np.random.default_rng(0)
+    genders = rng.choice(["female", "male", "unknown"], 60, p=[0.6, 0.3, 0.1]).tolist()
+    asked = frame(gender=genders, prompt_id=[f"p{i // 10}" for i in range(60)])
+    rows = {
+        name: only(getattr(m, name)(asked, "gender", groups=SIDES, by=(), n_bootstrap=99))
+        for name in ("shannon_entropy", "kl_from_uniform", "bias_amplification")
+    }
+    entropy, kl = rows["shannon_entropy"], rows["kl_from_uniform"]
+    assert kl["low"] == pytest.approx((1 - entropy["high"]) * math.log2(3), abs=1e-9)
+    assert kl["high"] == pytest.approx((1 - entropy["low"]) * math.log2(3), abs=1e-9)
+    for row in rows.values():
+        assert row["low"] < row["value"] < row["high"]
+        assert "by the scatter of prompts" in row["method"]
+        assert row["holds_for"] == "prompts like these"
+
+
 @pytest.mark.parametrize(("prompts", "width"), [(5, 1.6), (12, 1.45)])
 def test_a_signed_gap_over_few_prompts_is_held_and_not_much_too_wide(prompts: int, width: float) -> None:
     """Prompts explain 0.1; the bootstrap held it in 1.00 and 0.98, at 1.8 and 1.6 times the best width."""

@@ -17,7 +17,7 @@ from stereotrope.measure.captions.rows import (
     share_of_captions,
     undefined,
 )
-from stereotrope.stats import cluster_unevenness_interval, expected_sum, special
+from stereotrope.stats import cluster_unevenness_interval, expected_sum, shares_so_uneven, special
 from stereotrope.stats.arrays import Floats
 
 ONE_GROUP = "only one group is possible"
@@ -135,8 +135,10 @@ def bias_amplification(
     -----
     Distance from equal shares; whatever its name, it says nothing about training data. The greatest value
     grows with k (1 for two groups, 1.71 for seven). Too high at small n: 0.50 at 15 captions of seven equally
-    frequent groups. The interval reaches 0 where a likelihood-ratio test does not tell the shares from
-    equal ones. Under ``released`` one group only scores as all groups equally often.
+    frequent groups. The interval reaches 0 where a likelihood-ratio test does not tell the shares from equal
+    ones; over four prompts or more it is that of :func:`shannon_entropy`, by the shares that are as uneven as
+    its ends on the way from even ones to the most frequent group alone. Under ``released`` one group only
+    scores as all groups equally often.
 
     References
     ----------
@@ -284,24 +286,25 @@ def _spread_rows(
     if cell.released:
         return [row]
     is_entropy = score_of is evenness
-    if score_of is not bias_score and cell.clustered and cell.resample.n_resamples:
-        row |= _over_prompts(cell, counted, greatest, is_entropy)
+    if cell.clustered and cell.resample.n_resamples:
+        row |= _over_prompts(cell, counted, partial(score_of, released=False))
     elif not np.isnan(row["low"]) and _could_be_even(cell, counted):
         row["high" if is_entropy else "low"] = float(is_entropy)
     return [above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)]
 
 
-def _over_prompts(cell: Captions, counted: Groups, greatest: float, is_entropy: bool) -> ScoreRow:
+def _over_prompts(cell: Captions, counted: Groups, score: Callable[[Floats], Floats]) -> ScoreRow:
     """The interval by the scatter of prompts; none where fewer than two have a caption that counts."""
     units = cell.resample.units
     each = np.array([np.bincount(units, of, minlength=cell.resample.n_units) for of in counted.columns])
     each = each[:, each.any(axis=0)]
     if each.shape[1] < 2:
         return {"low": np.nan, "high": np.nan}
-    low, high = cluster_unevenness_interval(each, level=cell.level)
+    shares = each.sum(axis=1) / each.sum()
+    uneven = cluster_unevenness_interval(each, level=cell.level)
+    ends = score(np.stack([shares_so_uneven(shares, end) for end in uneven], axis=1)).tolist()
     method = f"{counted.method}; interval: unified (Feldman and Cousins), by the scatter of prompts"
-    ends = (1 - high, 1 - low) if is_entropy else (low * greatest, high * greatest)
-    return {**dict(zip(("low", "high"), ends, strict=True)), "method": method}
+    return {"low": min(ends), "high": max(ends), "method": method}
 
 
 def _could_be_even(cell: Captions, counted: Groups) -> bool:
