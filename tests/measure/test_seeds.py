@@ -108,6 +108,14 @@ def test_what_seeds_do_to_one_side_alone_is_no_divergence() -> None:
     assert divergences(same)["floor"].mean() < 0.75 * told["floor"].mean()
 
 
+def test_what_seeds_are_called_changes_nothing() -> None:
+    labels = study(9, (2, 8, 6), 0.1, 0.3, both=False)
+    called = labels.with_columns(seed=(7 - pl.col("seed")) * 10**9)
+    for call in (lambda of: measure.share_difference(of, value="pink"), divergences):
+        one, other = (call(of).select("low", "high", "p_value").to_numpy() for of in (labels, called))
+        assert one == pytest.approx(other, abs=1e-9)
+
+
 def test_groups_without_a_baseline_count_what_seeds_do_to_one_alone() -> None:
     labels = study(9, (30, 20, 10), 0.1, 0.3, both=False).with_columns(pl.col("group").replace("base", "men"))
     told, blind = (

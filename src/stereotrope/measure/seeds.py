@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -213,7 +213,7 @@ class SeedGrid:
     squares: Σ of squares of the pictures of each seed.
     """
 
-    values: tuple[Any, ...]
+    values: tuple[str, ...]
     seeds: tuple[int, ...]
     more: Floats
     within: Floats
@@ -225,38 +225,31 @@ class SeedGrid:
         """None where fewer than four seeds are known or shared."""
         if not counts or any(seed is None for _, _, seed in counts):
             return None
-        names, codes = [], []
-        for column in zip(*counts, strict=True):
-            names.append(tuple(sorted(set(column), key=str)))
-            place = {name: at for at, name in enumerate(names[-1])}
-            codes.append([place[of] for of in column])
-        return cls.of_codes(np.array(codes), names[0], names[2], np.array(list(counts.values()), np.float64))
+        value, prompt, seed = zip(*counts, strict=True)
+        (values, shown), (_, asked) = (
+            np.unique(list(map(str, of)), return_inverse=True) for of in (value, prompt)
+        )
+        codes = np.stack([shown, asked, np.array(seed)])
+        return cls.of_codes(codes, values.tolist(), np.array(list(counts.values()), np.float64))
 
     @classmethod
-    def of_codes(
-        cls, codes: NDArray[np.int64], values: Sequence[Any], seeds: Sequence[Any], n: ArrayLike = 1.0
-    ) -> SeedGrid | None:
+    def of_codes(cls, codes: NDArray[np.int64], values: Sequence[str], n: ArrayLike = 1.0) -> SeedGrid | None:
         """The same of pictures.
 
-        codes: Value, prompt and seed of each picture, shape (3, pictures).
+        codes: Place among the values, number of the prompt, and seed of each picture, shape (3, pictures).
         n: How many pictures each of these stands for.
         """
-        value, prompt, seed = codes
-        _, prompt = np.unique(prompt, return_inverse=True)
-        n_prompts, n_seeds, n_pairs = (
-            len(np.unique(of, axis=-1).T) for of in (prompt, seed, np.stack([prompt, seed]))
-        )
-        if n_prompts < FEWEST_PROMPTS or n_seeds < FEWEST_SEEDS or n_pairs <= n_seeds:
+        (_, prompt), (seeds, seed) = (np.unique(of, return_inverse=True) for of in codes[1:])
+        n_prompts, n_pairs = int(prompt.max()) + 1, np.unique(codes[1:], axis=1).shape[1]
+        if n_prompts < FEWEST_PROMPTS or len(seeds) < FEWEST_SEEDS or n_pairs <= len(seeds):
             return None
         grid = np.zeros((len(values), n_prompts, len(seeds)))
-        np.add.at(grid, (value, prompt, seed), n)
+        np.add.at(grid, (codes[0], prompt, seed), n)
         each, shown = grid.sum(axis=0), grid.sum(axis=2)
         share = shown / each.sum(axis=1)
-        within = np.diag(shown.sum(axis=1)) - share @ shown.T
+        more, within = grid.sum(axis=1) - share @ each, np.diag(shown.sum(axis=1)) - share @ shown.T
         squares = float((each.sum(axis=0) ** 2).sum())
-        return cls(
-            tuple(values), tuple(seeds), grid.sum(axis=1) - share @ each, within, shown.sum(axis=1), squares
-        )
+        return cls(tuple(values), tuple(seeds.tolist()), more, within, shown.sum(axis=1), squares)
 
     @property
     def n(self) -> float:
@@ -268,7 +261,7 @@ class SeedGrid:
         """How much the variance of a share grows with the correlation of pictures of a seed."""
         return self.squares / self.n - 1
 
-    def one(self, value: Any) -> Floats:
+    def one(self, value: str) -> Floats:
         """The weights of values that make the share of this one."""
         return np.array([1.0 * (value == of) for of in self.values])
 

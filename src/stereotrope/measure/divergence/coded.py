@@ -122,8 +122,7 @@ class CodedLabels:
         """These images by value of an attribute, prompt and seed, where their prompts share seeds."""
         used = rows[self.codes[rows, column] >= 0]
         each = np.stack([self.codes[used, column], self.prompts[used], self.seeds[used]]).astype(np.int64)
-        names = self.values[column], range(int(self.seeds.max()) + 1)
-        return SeedGrid.of_codes(each, *names) if used.size and each.min() >= 0 else None
+        return SeedGrid.of_codes(each, self.values[column]) if used.size and each.min() >= 0 else None
 
     def excluded(self, rows: Ints, columns: Ints) -> Counter[str]:
         """Labels of these images and attributes that do not count, by reason."""
