@@ -108,6 +108,59 @@ def test_what_seeds_do_to_one_side_alone_is_no_divergence() -> None:
     assert divergences(same)["floor"].mean() < 0.75 * told["floor"].mean()
 
 
+def test_seeds_that_one_side_alone_shares_count() -> None:
+    labels = study(11, (60, 20, 5), 0.1, 0.2, both=False)
+    alone = labels.with_columns(
+        seed=pl.when(pl.col("group") == "base").then("seed").otherwise(pl.int_range(pl.len()) + 99)
+    )
+    rejected = [float((divergences(of)["p_value"] <= 0.05).mean()) for of in (alone, alone.drop("seed"))]
+    assert rejected[0] <= 0.1 < rejected[1]
+
+
+@pytest.mark.parametrize(("prompts", "seeds"), [(20, 10), (8, 5)])
+def test_sides_that_have_nothing_in_common_differ_whatever_seeds_may_do(prompts: int, seeds: int) -> None:
+    shown = np.ones((1, prompts, seeds), bool)
+    apart = framed(base=shown, women=~shown)
+    told, blind = divergences(apart), divergences(apart.drop("seed"))
+    assert [told["p_value"][0], told["p_least"][0]] == pytest.approx([blind["p_value"][0]] * 2)
+    assert told["floor"][0] == pytest.approx(blind["floor"][0])
+    assert 0.5 < told["low"][0] < blind["low"][0]
+    alike = framed(base=shown, women=shown)
+    assert divergences(alike.drop("seed"))["high"][0] < divergences(alike)["high"][0] < 0.4
+
+
+def test_the_level_of_an_interval_is_no_matter_of_its_test() -> None:
+    labels = study(12, (3, 10, 5), 0.1, 0.2, both=False)
+    known = {"baseline": "base", "n_permutations": 200, "n_bootstrap": 1}
+    one, other = (measure.bds(labels, level=level, **known) for level in (0.8, 0.999))
+    assert one.select("p_value", "floor").equals(other.select("p_value", "floor"))
+    assert (one["high"] < other["high"]).all()
+
+
+def test_what_a_row_says_of_seeds_is_what_was_done() -> None:
+    labels = study(13, (2, 8, 6), 0.1, 0.2, both=False)
+    known = {"baseline": "base", "n_permutations": 100, "n_bootstrap": 1}
+    assert measure.bds(labels, **known)["method"].str.contains("shared seeds").all()
+    # Pictures are the units where each prompt has one.
+    single = labels.with_columns(prompt_id="image_id", seed=pl.col("seed") % 5)
+    assert not measure.bds(single, **known)["method"].str.contains("shared seeds").any()
+
+
+def test_seeds_may_be_texts_and_one_that_is_no_number_is_not_known() -> None:
+    labels = study(14, (2, 8, 6), 0.1, 0.2, both=False)
+    texts = labels.with_columns(seed=pl.format("s{}", "seed"))
+    found = divergences(labels).select("low", "p_value").to_numpy()
+    assert divergences(texts).select("low", "p_value").to_numpy() == pytest.approx(found, abs=1e-9)
+    sides = [
+        FindingEvidence(texts).cell("a0", {"generator": "m", "object": "cup", "group": g})
+        for g in ("base", "women")
+    ]
+    assert difference_of(*sides, "pink", level=0.95)
+    lost = pl.when(pl.int_range(pl.len()) % 5 > 0).then(pl.col("seed").cast(pl.Float64))
+    none, nan = (labels.with_columns(seed=lost.otherwise(of)) for of in (None, float("nan")))
+    assert divergences(none).equals(divergences(nan))
+
+
 def test_what_seeds_are_called_changes_nothing() -> None:
     labels = study(9, (2, 8, 6), 0.1, 0.3, both=False)
     called = labels.with_columns(seed=(7 - pl.col("seed")) * 10**9)

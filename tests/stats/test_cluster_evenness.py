@@ -58,6 +58,7 @@ def test_shares_are_as_uneven_as_asked_on_the_way_by_those_seen(asked: float) ->
     assert unevenness(found) == pytest.approx(asked, abs=1e-9)
     assert (np.diff(found) <= 1e-9).all()
     assert shares_so_uneven(seen, unevenness(seen)) == pytest.approx(seen)
+    assert shares_so_uneven(seen, 0.0).tolist() == [1 / 3] * 3
 
 
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.7, 0.3], [0.4, 0.3, 0.2, 0.1]])

@@ -97,6 +97,11 @@ class Power:
         """Prompts of the condition that has most."""
         return int(self._conditions["_prompts"].to_numpy().max())
 
+    @property
+    def error(self) -> float:
+        """Standard error of a power at most, of as many pictures as the audit has."""
+        return 0.5 / math.sqrt(_places(self.n))
+
     @cached_property
     def n_comparisons(self) -> int:
         """Comparisons of the whole audit."""
@@ -307,7 +312,7 @@ class Power:
         # Only where nothing differs it is told how many are alike.
         margin = 0.0 if shift else self.plan.spec.alike_within
         found: list[pl.DataFrame] = []
-        places = min(_PLACES, max(_FEWEST, _PICTURES // n))
+        places = _places(n)
         while sum(part.height for part in found) < places / 2 and len(found) < _ROUNDS:
             labels = self._labels(self._sample(len(found), places), n, shift, rng)
             found.append(self._planted(self._compared(labels, self._simulating, margin)))
@@ -372,6 +377,11 @@ class Power:
         """How the comparisons of labels end; without a margin none is alike."""
         estimates = pl.concat([call(labels) for call in calls], how="diagonal")
         return measure.comparisons(estimates, labels, alpha=self.level, margin=margin)
+
+
+def _places(n: int) -> int:
+    """Comparisons of so many pictures a condition that are made up at a time."""
+    return min(_PLACES, max(_FEWEST, _PICTURES // n))
 
 
 def _spread_out(rng: np.random.Generator, rows: int, columns: int) -> Floats:

@@ -78,8 +78,8 @@ def print_power(power: Power, shift: float, settings: Settings, *, as_json: bool
     clustered = power.most_prompts > 1
     for line in (
         f"Where nothing differs, {told['alike']:.0%} end as alike within ±{told['alike_within']:g}.",
-        "Simulated with the audit's own measures, to about 0.02; baseline shares are drawn evenly from all "
-        "that are possible, and every picture has a usable label.",
+        f"Simulated with the audit's own measures, to about {power.error:.2f}; baseline shares are drawn "
+        "evenly from all that are possible, and every picture has a usable label.",
         f"Pictures of one prompt correlate at {power.icc:g} (`--icc`)." if clustered else "",
     ):
         if line:

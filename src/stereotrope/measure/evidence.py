@@ -184,6 +184,7 @@ class FindingEvidence:
         self._scenarios: dict[str, str] = dict(told) if len(worded) > 1 else {}
         shared = "image_id" in labels.columns and seeds_shared(labels, self.factors)
         drawn = labels.select("image_id", SEED_COLUMN).drop_nulls().unique() if shared else pl.DataFrame()
+        drawn = drawn.with_columns(pl.col(SEED_COLUMN).rank("dense").cast(pl.Int64)) if shared else drawn
         self._seeds: dict[str, int] = dict(drawn.iter_rows())
         have = labels.columns
         rows = labels.select(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -214,7 +214,7 @@ class SeedGrid:
     """
 
     values: tuple[str, ...]
-    seeds: tuple[int, ...]
+    seeds: tuple[Any, ...]
     more: Floats
     within: Floats
     shown: Floats
@@ -226,11 +226,13 @@ class SeedGrid:
         if not counts or any(seed is None for _, _, seed in counts):
             return None
         value, prompt, seed = zip(*counts, strict=True)
+        seeds, of_seed = np.unique(np.array(seed), return_inverse=True)
         (values, shown), (_, asked) = (
             np.unique(list(map(str, of)), return_inverse=True) for of in (value, prompt)
         )
-        codes = np.stack([shown, asked, np.array(seed)])
-        return cls.of_codes(codes, values.tolist(), np.array(list(counts.values()), np.float64))
+        codes = np.stack([shown, asked, of_seed])
+        found = cls.of_codes(codes, values.tolist(), np.array(list(counts.values()), np.float64))
+        return found and replace(found, seeds=tuple(seeds.tolist()))
 
     @classmethod
     def of_codes(cls, codes: NDArray[np.int64], values: Sequence[str], n: ArrayLike = 1.0) -> SeedGrid | None:
@@ -267,9 +269,9 @@ class SeedGrid:
 
 
 def evidence_apart(sides: Sequence[tuple[SeedGrid, Floats]]) -> Floats:
-    """What is to be seen of what seeds do to a sum of shares of two cells.
+    """What is to be seen of what seeds do to a sum of shares of one cell or two.
 
-    sides: Of both, the weights of its values in the sum: for the difference of a value 1 and −1.
+    sides: Of each, the weights of its values in the sum: for the difference of a value 1 and −1.
     """
     scatters, gaps = [], dict.fromkeys([seed for side, _ in sides for seed in side.seeds], 0.0)
     for side, weights in sides:
@@ -280,7 +282,8 @@ def evidence_apart(sides: Sequence[tuple[SeedGrid, Floats]]) -> Floats:
         parts = (more @ more, within, side.squares / side.n, side.n**2 / side.squares)
         scatters.append(Scatter(*map(np.asarray, parts)))
     between = np.asarray(sum(gap * gap for gap in gaps.values()))
-    return crossed_evidence(scatters[0], scatters[1], between)
+    one, *other = scatters
+    return crossed_evidence(one, other[0], between) if other else crossed_evidence(one)
 
 
 def seeds_apart(one: SeedGrid, other: SeedGrid, value: str) -> tuple[Crossed, Crossed]:

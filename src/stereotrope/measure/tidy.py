@@ -179,7 +179,9 @@ def read_labels(
     if unit != N_SUBJECTS:
         _refuse_double_labels(tidy, factors, argument)
     asked = unit_ids(tidy.columns, factors, pl.col("excluded").is_null())
-    kept = {SEED_COLUMN} & set(tidy.columns) - set(factors) if seeds else ()
+    kept = [SEED_COLUMN] if seeds and SEED_COLUMN in tidy.columns and SEED_COLUMN not in factors else []
+    if kept and tidy.schema[SEED_COLUMN].is_float():
+        tidy = tidy.with_columns(pl.col(SEED_COLUMN).fill_nan(None))
     return tidy.select(unit, "attribute", "value", "excluded", *factors, *kept, prompt_id=asked)
 
 

@@ -12,7 +12,11 @@ from stereotrope.stats.agreement import (
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.cluster_evenness import cluster_unevenness_interval, shares_so_uneven
-from stereotrope.stats.cluster_interval import cluster_js_interval, crossed_growth
+from stereotrope.stats.cluster_interval import (
+    cluster_js_interval,
+    cluster_scatter,
+    crossed_growth,
+)
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.cluster_share import cluster_share_interval, sizes_alike
 from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact, clusters_apart
@@ -148,6 +152,7 @@ __all__ = [
     "cluster_flip_test",
     "cluster_js_interval",
     "cluster_permutation_test",
+    "cluster_scatter",
     "cluster_share_interval",
     "cluster_unevenness_interval",
     "clustered_ranks",

@@ -63,7 +63,7 @@ def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tu
     low, high = (float(end[0]) for end in ends)
     # One end alone is at stake here.
     least = _least(each, sizes, level**2)
-    return min(low, least, value), max(high, value)
+    return max(0.0, min(low, least, value)), min(1.0, max(high, value))
 
 
 def shares_so_uneven(shares: ArrayLike, unevenness: float) -> Floats:
@@ -76,6 +76,8 @@ def shares_so_uneven(shares: ArrayLike, unevenness: float) -> Floats:
     """
     seen = np.asarray(shares, np.float64)
     ends = np.full(len(seen), 1 / len(seen)), seen, np.eye(len(seen))[seen.argmax()]
+    if unevenness <= 0:
+        return ends[0]
     start, end = ends[:2] if unevenness <= _unevenness(seen[:, None])[0] else ends[1:]
     low, high = 0.0, 1.0
     for _ in range(_HALVED):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.divergence import js_terms
-from stereotrope.stats.icc import Crossed, widened_number
+from stereotrope.stats.icc import ICC_GRID, Crossed, widened_number
 from stereotrope.stats.unified import divergence_interval
 
 _LN2 = float(np.log(2.0))
@@ -90,26 +91,48 @@ def cluster_js_interval(
     )
 
 
-def crossed_growth(clustered: Clustered, crossed: Sequence[Crossed | None], *, level: float = 0.95) -> Floats:
+class ClusterScatter(NamedTuple):
+    """How clusters differ, by attribute.
+
+    alike: How many times as much they scatter as independent images would, at least 1.
+    size: Images of a cluster, on average.
+    noise: What their scatter adds to a divergence on average.
+    """
+
+    alike: Floats
+    size: Floats
+    noise: Floats
+
+
+def cluster_scatter(clustered: Clustered) -> ClusterScatter:
+    """How the clusters of each group differ."""
+    found = _spread(clustered)
+    images = np.add.reduceat(np.asarray(clustered.counts, np.float64), clustered.hot.starts, axis=0)
+    return ClusterScatter(found.alike, images.sum(axis=1) / (images > 0).sum(axis=1), found.between)
+
+
+def crossed_growth(
+    scatter: ClusterScatter, crossed: Sequence[Crossed | None], *, level: float | None = 0.95
+) -> Floats:
     r"""How many times as large the noise of divergences is where groups across clusters are alike too.
 
     The variance of a share over clusters is :math:`1 + aρ` times that over independent images, which the
     clusters' scatter shows, and :math:`1 + aρ + a'(1-ρ)r` with the groups (:func:`widened_number`).
 
-    crossed: By attribute what is known of these groups; None where there are none. An empty one: nowhere.
-    level: Of the interval that it is meant for: how uncertain :math:`r` is widens it.
-    Returns: Shape ``(n_attributes,)``, at least 1.
+    crossed: By attribute what is known of these groups; None where there are none.
+    level: Of the interval that it is meant for: how uncertain :math:`r` is widens it. None: on average.
+    Returns: Shape ``(n_attributes,)``, at least 1; 1 where all images of each group agree, and nothing is to
+        be seen of noise.
     """
-    grown = np.ones(len(clustered.hot.complete))
-    if not any(one is not None for one in crossed):
-        return grown
-    alike = _spread(clustered).alike
-    images = np.add.reduceat(np.asarray(clustered.counts, np.float64), clustered.hot.starts, axis=0)
-    size = images.sum(axis=1) / (images > 0).sum(axis=1)
-    icc = np.clip((alike - 1) / np.maximum(size - 1, _TINY), 0.0, 1.0)
+    grown = np.ones(len(crossed))
+    icc = np.clip((scatter.alike - 1) / np.maximum(scatter.size - 1, 1.0), 0.0, 1.0)
     for at, one in enumerate(crossed):
-        if one is not None:
-            more = (1 - icc[at]) * one.alike / alike[at]
+        if one is None or scatter.noise[at] <= _TINY:
+            continue
+        more = (1 - icc[at]) * one.alike / scatter.alike[at]
+        if level is None:
+            grown[at] = 1 + more * (one.weights @ ICC_GRID)
+        else:
             grown[at] = 1 / float(widened_number(1.0, more, one.weights, level=level))
     return grown
 

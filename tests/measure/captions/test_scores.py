@@ -483,6 +483,21 @@ def test_scores_of_unevenness_over_prompts_have_one_interval_on_their_scales() -
         assert row["holds_for"] == "prompts like these"
 
 
+def test_even_groups_over_prompts_may_be_even_and_adjusted_ends_say_so() -> None:
+    rng, names = np.random.default_rng(1), list("abcdefg")
+    cells = 40
+    asked = frame(gender=rng.choice(names, 60 * cells).tolist()).with_columns(
+        run=pl.int_range(pl.len()) // 60, prompt_id=pl.format("p{}", pl.int_range(pl.len()) // 6)
+    )
+    for measure in (m.kl_from_uniform, m.bias_amplification):
+        found = measure(asked, "gender", groups=names, unknown=False, by=("run",), n_bootstrap=9)
+        assert (found["low"] == 0).mean() > 0.85
+        assert (found["adjusted_high"] > 0).all()
+        assert (found["adjusted_low"] <= found["adjusted"]).all()
+    entropy = m.shannon_entropy(asked, "gender", groups=names, unknown=False, by=("run",), n_bootstrap=9)
+    assert (entropy["high"] > 1 - 1e-9).mean() > 0.85
+
+
 @pytest.mark.parametrize(("prompts", "width"), [(5, 1.6), (12, 1.45)])
 def test_a_signed_gap_over_few_prompts_is_held_and_not_much_too_wide(prompts: int, width: float) -> None:
     """Prompts explain 0.1; the bootstrap held it in 1.00 and 0.98, at 1.8 and 1.6 times the best width."""

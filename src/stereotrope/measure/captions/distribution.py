@@ -21,6 +21,8 @@ from stereotrope.stats import cluster_unevenness_interval, expected_sum, shares_
 from stereotrope.stats.arrays import Floats
 
 ONE_GROUP = "only one group is possible"
+_NOTHING = 1e-12
+"""What even shares may score by rounding."""
 
 
 @caption_measure(
@@ -282,15 +284,21 @@ def _spread_rows(
     if len(counted.names) < 2 and not cell.released:
         return [undefined(row, ONE_GROUP)]
     score = group_score(counted.columns, partial(score_of, released=cell.released))
-    row = scored(row, cell, score, limits=(0.0, greatest), method=counted.method, curved=True)
-    if cell.released:
-        return [row]
     is_entropy = score_of is evenness
-    if cell.clustered and cell.resample.n_resamples:
-        row |= _over_prompts(cell, counted, partial(score_of, released=False))
-    elif not np.isnan(row["low"]) and _could_be_even(cell, counted):
-        row["high" if is_entropy else "low"] = float(is_entropy)
-    return [above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)]
+    if cell.released or not cell.clustered or not cell.resample.n_resamples:
+        row = scored(row, cell, score, limits=(0.0, greatest), method=counted.method, curved=True)
+        if cell.released:
+            return [row]
+        if not np.isnan(row["low"]) and _could_be_even(cell, counted):
+            row["high" if is_entropy else "low"] = float(is_entropy)
+        return [above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)]
+    row |= {"value": score.value, **_over_prompts(cell, counted, score.score)}
+    row = above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)
+    if not is_entropy:
+        # Ends are of what is true, in which even shares have nothing and no floor is in the way.
+        row["adjusted_low"] = min(row["low"] / greatest, row["adjusted"])
+        row["adjusted_high"] = max(row["high"] / greatest, row["adjusted"])
+    return [row]
 
 
 def _over_prompts(cell: Captions, counted: Groups, score: Callable[[Floats], Floats]) -> ScoreRow:
@@ -299,12 +307,13 @@ def _over_prompts(cell: Captions, counted: Groups, score: Callable[[Floats], Flo
     each = np.array([np.bincount(units, of, minlength=cell.resample.n_units) for of in counted.columns])
     each = each[:, each.any(axis=0)]
     if each.shape[1] < 2:
-        return {"low": np.nan, "high": np.nan}
+        return {"low": np.nan, "high": np.nan, "method": counted.method}
     shares = each.sum(axis=1) / each.sum()
     uneven = cluster_unevenness_interval(each, level=cell.level)
-    ends = score(np.stack([shares_so_uneven(shares, end) for end in uneven], axis=1)).tolist()
+    ends = score(np.stack([shares_so_uneven(shares, end) for end in uneven], axis=1))
+    low, high = np.sort(np.where(ends < _NOTHING, 0.0, ends)).tolist()
     method = f"{counted.method}; interval: unified (Feldman and Cousins), by the scatter of prompts"
-    return {"low": min(ends), "high": max(ends), "method": method}
+    return {"low": low, "high": high, "method": method}
 
 
 def _could_be_even(cell: Captions, counted: Groups) -> bool:

@@ -73,8 +73,7 @@ def chance_of_prompts(
     value, null: As in :func:`chance_of`.
     clustered, peers: Counts by prompt, and by attribute how probable each intra-class correlation is in
         conditions like these.
-    grown: By attribute, how many times as large the noise is as prompts show
-        (:func:`stereotrope.stats.crossed_growth`), as it is in ``null`` already.
+    grown: By attribute, how many times as large the noise is in ``null`` as by prompts alone.
     every: Whether the shuffles are all that there are.
     Returns p, least: Of the mean, then of each attribute.
     """
@@ -85,6 +84,11 @@ def chance_of_prompts(
     found = _upper(scores)
     # Ties with the best that drawn shuffles show are but part of those that there are.
     least = np.min(found, axis=0) if every else np.full(found.shape[1], 1 / len(found))
+    if (grown > 1).any():
+        # As noise grew and the scores that could be seen did not, these end before the shuffles do.
+        of_each = np.append(grown.mean(), grown)
+        most = np.fmax(value, np.max(np.nan_to_num(null, nan=-1.0), axis=0) / of_each)
+        least = np.maximum(least, (1 + (null >= most - _TIE).sum(axis=0)) / len(scores))
     # What seeds do to one group is left as it is where prompts are exchanged.
     further = 2 * special.ndtr(special.ndtri(_of_counts(clustered, peers) / 2) / np.sqrt(grown))
     further = np.column_stack([_combined(*further), further])

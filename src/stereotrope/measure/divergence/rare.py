@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from stereotrope.stats import (
     Clustered,
+    Crossed,
     effective_trials,
     greatest_js,
     icc_beliefs,
@@ -24,25 +25,27 @@ _Mask = NDArray[np.bool_]
 
 
 def likely_ends(
-    clustered: Clustered, peers: Sequence[Floats], grown: Floats, *, level: float
+    clustered: Clustered, peers: Sequence[Floats], seeds: Sequence[Crossed | None], *, level: float
 ) -> tuple[Floats, Floats]:
     """By attribute, the least and the greatest JS that prompts' counts make likely.
 
     The greatest where all images but a few show one value, 0 elsewhere; the least where groups have hardly a
     value in common, 1 elsewhere. Images are counted by what they tell of others, as those of a share are.
 
-    clustered, peers, grown: As of :func:`stereotrope.measure.divergence.chance.chance_of_prompts`.
+    clustered, peers: As of :func:`stereotrope.measure.divergence.chance.chance_of_prompts`.
+    seeds: By attribute, how alike pictures of one seed are; None where prompts share none.
     level: Of the two-sided interval; as one end alone is at stake here, the likelihood's is of its square.
     """
     least, most, ends = np.ones(len(peers)), np.zeros(len(peers)), level**2
-    for at, (mixture, growth) in enumerate(zip(peers, grown.tolist(), strict=True)):
+    for at, (mixture, crossed) in enumerate(zip(peers, seeds, strict=True)):
+        how = mixture, crossed, level
         counts = clustered.counts[clustered.hot.attribute == at]
         labelled = counts.sum(axis=0) > 0
         sides = [counts[:, (clustered.group == g) & labelled] for g in range(len(clustered.sizes))]
         sides = [side for side in sides if side.size]
         totals = np.stack([side.sum(axis=1) for side in sides])
         most_shown = np.arange(len(counts)) == totals.sum(axis=0).argmax()
-        k, n = (of / growth for of in _effective(sides, most_shown, mixture, level))
+        k, n = _effective(sides, most_shown, *how)
         if len(counts) == 1:
             most[at] = np.mean([unanimous_js(*pair, level=ends) for pair in combinations(n.tolist(), 2)])
         elif np.minimum(k, n - k).min() < _FEW:
@@ -50,7 +53,7 @@ def likely_ends(
         lower = []
         for g, h in combinations(range(len(sides)), 2):
             own = totals[g] * totals[h].sum() > totals[h] * totals[g].sum()
-            k, n = (of / growth for of in _effective([sides[g], sides[h]], own, mixture, level))
+            k, n = _effective([sides[g], sides[h]], own, *how)
             few = min(n[0] - k[0], k[1]) < _FEW
             lower.append(least_js(k.tolist(), n.tolist(), level=ends) if few else 1.0)
         least[at] = np.mean(lower)
@@ -58,11 +61,14 @@ def likely_ends(
 
 
 def _effective(
-    sides: Sequence[Counts], values: _Mask, mixture: Floats, level: float
+    sides: Sequence[Counts], values: _Mask, mixture: Floats, crossed: Crossed | None, level: float
 ) -> tuple[Floats, Floats]:
     """Effective images of each side with any of these values, and all of them."""
     k, n = [side[values].sum(axis=0) for side in sides], [side.sum(axis=0) for side in sides]
     own = sum((icc_evidence(*one) for one in zip(k, n, strict=True)), np.zeros(mixture.size))
-    size = np.array([effective_trials(one, icc_beliefs(own, mixture)[0], level=level) for one in n])
+    believed = icc_beliefs(own, mixture)[:1]
+    across = crossed and Crossed(crossed.alike[None], crossed.weights[None])
+    every = [effective_trials(one, believed, level=level, starts=[0], crossed=across) for one in n]
+    size = np.concatenate(every)
     share = np.array([one.sum() / all_.sum() for one, all_ in zip(k, n, strict=True)])
     return share * size, size

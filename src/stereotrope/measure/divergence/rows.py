@@ -75,13 +75,14 @@ def _compared(
             peers = [coded.icc_mixtures[column] for column in columns[defined]]
             crossed = [seeds.get(column) for column in columns[defined].tolist()]
             numbers = prompt_scores(codes, group, prompts, peers, how, seeds=crossed)
+            known = [one.words for one in crossed if one]
+            told = ["shared seeds counted" if known else "", *(one.words if one else "" for one in crossed)]
+            for row, words in zip(scored, told, strict=True):
+                row["method"] += f"; {words}" if words and (how.n_permutations or how.n_bootstrap) else ""
             for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):
                 row["flags"]["unlike_prompts"] = bool(apart)
         else:
             numbers = image_scores(codes, group, how)
-        for row, column in zip(scored[1:], columns[defined].tolist(), strict=True):
-            if column in seeds:
-                row["method"] += f"; {seeds[column].words}"
         for row, found in zip(scored, numbers, strict=True):
             row |= found
             row["holds_for"] = claim.holds_for if how.n_permutations or how.n_bootstrap else None

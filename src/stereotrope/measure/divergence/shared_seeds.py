@@ -8,8 +8,12 @@ import numpy as np
 
 from stereotrope.measure.divergence.coded import CodedLabels, Ints
 from stereotrope.measure.seeds import SeedGrid, evidence_apart
-from stereotrope.stats import ICC_GRID, Crossed, crossed_weights
+from stereotrope.stats import ICC_GRID, Clustered, Crossed, cluster_scatter, crossed_growth, crossed_weights
 from stereotrope.stats.arrays import Floats
+
+_TESTED = 0.95
+"""Level at which what seeds may do is counted in a test, whatever that of the interval."""
+_TINY = 1e-12
 
 
 class SeedsApart(NamedTuple):
@@ -28,30 +32,73 @@ class SeedsApart(NamedTuple):
         return f"shared seeds, correlation {float(self.of_shares.weights @ ICC_GRID):.2f} apart"
 
 
+class SeedNoise(NamedTuple):
+    """How many times as large noise is with what seeds do to one group alone, by attribute.
+
+    shuffled, floor: Of scores of shuffled prompts: for the test, and on average.
+    near, far: Of the score, for its interval, near no difference and further away.
+    """
+
+    shuffled: Floats
+    floor: Floats
+    near: Floats
+    far: Floats
+
+
+def seed_noise(
+    clustered: Clustered, shuffled: Floats, seeds: Sequence[SeedsApart | None], *, level: float
+) -> SeedNoise:
+    """By attribute, how much noise seeds add to that of prompts.
+
+    shuffled: Divergences where prompts change groups, shape (B, n_attributes): these hold what the groups
+        differ by, of which seeds add nothing.
+    """
+    if not any(seeds):
+        return SeedNoise(*np.ones((4, len(clustered.hot.complete))))
+    scatter = cluster_scatter(clustered)
+    shares, divergence = ([of and of[at] for of in seeds] for at in (0, 1))
+    known = np.isfinite(shuffled)
+    mean = np.where(known, shuffled, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    part = np.minimum(scatter.noise / np.maximum(mean, _TINY), 1.0)
+    of_test, on_average = (crossed_growth(scatter, shares, level=at) for at in (_TESTED, None))
+    return SeedNoise(
+        1 + part * (of_test - 1),
+        1 + part * (on_average - 1),
+        crossed_growth(scatter, shares, level=level),
+        crossed_growth(scatter, divergence, level=level),
+    )
+
+
+class _Side(NamedTuple):
+    """A group's pictures of each value, and those by prompt and seed where its prompts share some."""
+
+    shown: Floats
+    grid: SeedGrid | None
+
+
 def seeds_of_groups(
     coded: CodedLabels, compared: Sequence[tuple[Sequence[Ints], Ints]]
 ) -> list[Mapping[int, SeedsApart]]:
     """By comparison and attribute, what seeds do to one group alone.
 
     compared: Groups that are compared, and their attributes.
-    Returns: An attribute is there where every group with a label of it shares seeds among its prompts. What
-        the other comparisons of an attribute say is believed as :func:`stereotrope.stats.crossed_weights`
+    Returns: An attribute is there where a group with a label of it shares seeds among its prompts. What the
+        other comparisons of an attribute say is believed as :func:`stereotrope.stats.crossed_weights`
         believes it.
     """
     found: list[dict[int, SeedsApart]] = [{} for _ in compared]
     told: dict[int, list[tuple[int, Floats, Floats]]] = {}
-    grids: dict[tuple[int, int], SeedGrid | None] = {}
+    known: dict[tuple[int, int], _Side] = {}
     for at, (groups, attributes) in enumerate(compared if (coded.seeds >= 0).any() else ()):
         for column in attributes.tolist():
             sides = []
             for rows in groups:
-                if (id(rows), column) not in grids:
-                    grids[id(rows), column] = coded.seed_grid(rows, column)
-                if (coded.codes[rows, column] >= 0).any():
-                    sides.append(grids[id(rows), column])
-            known = [side for side in sides if side is not None]
-            if len(known) == len(sides) > 1:
-                told.setdefault(column, []).append((at, *_apart(known)))
+                if (key := (id(rows), column)) not in known:
+                    known[key] = _side(coded, rows, column)
+                if known[key].shown.any():
+                    sides.append(known[key])
+            if len(sides) > 1 and any(side.grid for side in sides):
+                told.setdefault(column, []).append((at, *_apart(sides)))
     for column, each in told.items():
         weights = [crossed_weights([evidence[of] for _, _, evidence in each]) for of in (0, 1)]
         for (at, alike, _), *both in zip(each, *weights, strict=True):
@@ -59,23 +106,35 @@ def seeds_of_groups(
     return [*found]
 
 
-def _apart(sides: Sequence[SeedGrid]) -> tuple[Floats, Floats]:
+def _side(coded: CodedLabels, rows: Ints, column: int) -> _Side:
+    codes = coded.codes[rows, column]
+    shown = np.bincount(codes[codes >= 0], minlength=len(coded.values[column])).astype(np.float64)
+    return _Side(shown, coded.seed_grid(rows, column))
+
+
+def _apart(sides: Sequence[_Side]) -> tuple[Floats, Floats]:
     """How much the variance grows with the correlation, and what is to be seen of that, in two rows."""
-    part = np.array([1 / side.n for side in sides])
-    alike = np.asarray(part @ [side.alike for side in sides] / part.sum())
-    values = np.eye(len(sides[0].values))[sum(side.shown for side in sides) > 0]
-    pairs = list(combinations(sides, 2))
-    # Of K values that add up to n only K − 1 say something of their own, and so do G − 1 of G groups.
-    own = (1 - 1 / len(values)) * 2 / len(sides)
-    shares = sum(evidence_apart([(one, of), (other, -of)]) for one, other in pairs for of in values)
-    divergence = sum(evidence_apart(_slopes(*two)) for two in pairs)
-    return alike, np.stack([own * shares, divergence * 2 / len(sides)])
+    part = np.array([1 / side.shown.sum() for side in sides])
+    alike = np.asarray(part @ [side.grid.alike if side.grid else 0.0 for side in sides] / part.sum())
+    values = np.eye(len(sides[0].shown))[sum(side.shown for side in sides) > 0]
+    found = np.zeros((2, ICC_GRID.size))
+    for one, other in combinations(sides, 2):
+        middle = one.shown / one.shown.sum() + other.shown / other.shown.sum()
+        slopes = [_slope(side.shown, middle / 2) for side in (one, other)]
+        grids = one.grid, other.grid
+        # Of K values that add up to n only K − 1 say something of their own.
+        each = [_seen(grids, (of, -of)) for of in values]
+        found += np.stack([np.sum(each, axis=0) * (1 - 1 / len(values)), _seen(grids, slopes)])
+    # Of G groups only G − 1 do.
+    return alike, found * 2 / len(sides)
 
 
-def _slopes(one: SeedGrid, other: SeedGrid) -> list[tuple[SeedGrid, Floats]]:
-    """Both sides, and how much their divergence grows with each share."""
-    pool = (one.shown / one.n + other.shown / other.n) / 2
-    shares = [(side.shown + pool) / (side.n + 1) for side in (one, other)]
-    middle = sum(shares) / 2
-    ratios = [np.divide(share, middle, out=np.ones_like(middle), where=middle > 0) for share in shares]
-    return [(side, np.log2(ratio)) for side, ratio in zip((one, other), ratios, strict=True)]
+def _seen(grids: Sequence[SeedGrid | None], weights: Sequence[Floats]) -> Floats:
+    sides = [(grid, of) for grid, of in zip(grids, weights, strict=True) if grid is not None]
+    return evidence_apart(sides) if sides else np.zeros(ICC_GRID.size)
+
+
+def _slope(shown: Floats, middle: Floats) -> Floats:
+    """How much a divergence grows with each share of a side, one picture of both added to it."""
+    share = (shown + middle) / (shown.sum() + 1)
+    return np.asarray(np.log2(np.divide(share, middle, out=np.ones_like(middle), where=middle > 0)))

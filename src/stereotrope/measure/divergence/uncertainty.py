@@ -13,11 +13,10 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts
 from stereotrope.measure.divergence.coded import Codes, Ints
 from stereotrope.measure.divergence.rare import likely_ends
-from stereotrope.measure.divergence.shared_seeds import SeedsApart
+from stereotrope.measure.divergence.shared_seeds import SeedsApart, seed_noise
 from stereotrope.stats import (
     Clustered,
     cluster_js_interval,
-    crossed_growth,
     greatest_js,
     js_interval,
     normal_quantile,
@@ -136,25 +135,30 @@ def prompt_scores(
     """
     js, floor_bits = pairwise_js(codes, group)
     value, clustered = _led_by_mean(how.score(js)), Clustered.of(codes, group, prompts)
-    grown, further = (
-        crossed_growth(clustered, [of and of[at] for of in seeds], level=how.level) for at in (0, 1)
-    )
     shuffled, every = clustered.shuffled(n_shuffles=how.n_permutations or _FLOOR_SHUFFLES, seed=how.seed)
-    null = _led_by_mean(how.score(np.minimum(shuffled * grown, 1.0)))
-    with_seen = np.vstack([value, null])
+    noise = seed_noise(clustered, shuffled, seeds, level=how.level)
+    null, usual = (
+        _led_by_mean(how.score(np.minimum(shuffled * of, 1.0))) for of in (noise.shuffled, noise.floor)
+    )
+    with_seen = np.vstack([value, usual])
     floor, sd = _mean(with_seen, axis=0), _sd(with_seen)
     p = least = low = high = np.full(len(value), np.nan)
     if how.n_permutations:
-        p, least = chance_of_prompts(value, null, clustered, peers, grown, every=every)
+        p, least = chance_of_prompts(value, null, clustered, peers, noise.shuffled, every=every)
     if how.n_bootstrap and how.distance:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
         reach = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2))
-        half = reach * _sd(scores) * np.sqrt(np.append(grown.mean(), grown))
+        half = reach * _sd(scores) * np.sqrt(np.append(noise.near.mean(), noise.near))
         low, high = (np.clip(value + end, 0.0, how.maximum) for end in (-half, half))
     elif how.n_bootstrap:
         room = _room(floor, how)
-        low, high = cluster_js_interval(clustered, js, floor_bits, grown, further, level=how.level)
-        nearest, furthest = likely_ends(clustered, peers, further, level=how.level)
+        low, high = cluster_js_interval(clustered, js, floor_bits, noise.near, noise.far, level=how.level)
+        nearest, furthest = likely_ends(
+            clustered,
+            peers,
+            [of and of.of_divergence for of in seeds or [None] * len(peers)],
+            level=how.level,
+        )
         low = low - _led_by_mean(np.maximum(0.0, low[1:] - nearest))
         high = high + _led_by_mean(np.maximum(0.0, furthest - high[1:]))
         low, high = (floor + room * np.clip(end, 0.0, 1.0) for end in (low, high))
