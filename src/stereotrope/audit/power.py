@@ -28,7 +28,7 @@ SPREADS: Mapping[str, float] = {"one alone": 0.0, "1 in 100": 0.01, "1 in 10": 0
 """Parts of all comparisons that differ: the more do, the less each of them has to show."""
 
 _PLACES = 800
-"""Comparisons that are made up at a time: the standard error of a power is at most 0.02."""
+"""Comparisons that are made up at a time: the standard error of a power of so many is at most 0.02."""
 _PICTURES, _FEWEST = 60_000, 60
 """Pictures beyond which fewer comparisons are made up, and how many are at least."""
 _ROUNDS = 20

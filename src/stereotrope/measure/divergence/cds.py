@@ -70,11 +70,11 @@ def cds(
     polars.DataFrame
         For each cell and dimension one row with ``attribute`` = ``all`` and one an attribute. ``value`` lies
         in [0, 1]; 0 when all groups look alike. ``floor`` is the mean of the closed-form floors of the pairs,
-        each from the pair's own pooled counts. ``p_value`` is against exchangeable images among all groups of
-        the dimension, as that of :func:`stereotrope.measure.bds`: of more than two groups the divergence is
-        tested by shuffles, and the value that shifts most exactly, each group against the others.
-        ``n`` counts the images of all groups. ``q_value`` has four families: mean or single attribute,
-        dimension or pair.
+        each from the pair's own pooled counts (over prompts that of shuffled ones). ``p_value`` is against
+        exchangeable images among all groups of the dimension, as that of :func:`stereotrope.measure.bds`: of
+        more than two groups the divergence is tested by shuffles, and the value that shifts most exactly,
+        each group against the others. ``n`` counts the images of all groups. ``q_value`` has four families:
+        mean or single attribute, dimension or pair.
 
     Undefined
     ---------
@@ -84,7 +84,8 @@ def cds(
 
     Notes
     -----
-    Interval, floor and adjusted score are to be read as those of :func:`stereotrope.measure.bds`.
+    Interval, floor, p and adjusted score, over prompts and seeds too, are to be read as those of
+    :func:`stereotrope.measure.bds`.
 
     References
     ----------
