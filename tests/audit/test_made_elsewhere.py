@@ -180,9 +180,28 @@ def test_columns_of_the_design_in_the_same_file_are_no_labels(study):
     found = {"folder": ".", "name_from": "model", "factors": ["occupation", "condition"]}
     again = audit(study, generator=found, annotators=[{"labels": "labels.csv", "name": "people"}]).plan()
     assert list(again.annotators[0].attributes) == ["gender", "race"]
-    other = audit(study, annotators=[{"labels": "l.csv", "name": "people"}], measures=["share"])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_columns_of_a_copy_that_say_of_each_picture_what_was_asked_for_are_no_labels(study, named):
     write(study, rows_of(), "l.csv")
-    assert "occupation" in other.plan().annotators[0].attributes
+    people = {"labels": "l.csv", "name": "people"} | (
+        {"attributes": ["gender", "condition"]} if named else {}
+    )
+    run = audit(study, annotators=[people], measures=["share"]).run(study / "run")
+    again = Audit.from_run(study / "run").measure(study / "run")
+    assert again.estimates.equals(run.estimates)
+    assert set(run.labels["attribute"]) == ({"gender", "condition"} if named else {"gender", "race"})
+    told = any("'condition', 'model', 'occupation' say what was asked for" in n for n in run.info["notes"])
+    assert told is not named
+
+
+def test_a_column_named_as_a_factor_that_says_something_else_of_one_picture_is_a_label(study):
+    write(study, [[*rows_of()[0][:3], "seen", *rows_of()[0][4:]], *rows_of()[1:]], "l.csv")
+    run = audit(study, annotators=[{"labels": "l.csv", "name": "people"}], measures=["share"]).run(
+        study / "run"
+    )
+    assert set(run.labels["attribute"]) == {"condition", "gender", "race"}
 
 
 def test_listed_files_that_are_called_otherwise_are_told_with_the_cause(study):

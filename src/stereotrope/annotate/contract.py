@@ -260,3 +260,6 @@ class Annotator:
 
     def tell_design(self, design: Design) -> None:
         """Take what the prompts of the audit say, by the column in which a file may say it too."""
+
+    def tell_pictures(self, pictures: Callable[[], pl.DataFrame]) -> None:
+        """Look up, where it must, the pictures that the audit is of, with the factors of their prompts."""

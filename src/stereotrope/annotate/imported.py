@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +29,8 @@ _ROW_NUMBER = re.compile(r"Unnamed: \d+(_level_\d+)?")
 """What pandas calls a column without a name."""
 _LONGEST = 131_072
 """Characters a label may have; the standard library's limit of a CSV field."""
+_OF_PICTURE = {"model": "generator", "prompt": "text"}
+"""What images call what a file may call otherwise."""
 _TIDY = ("attribute", "value")
 _OF_LABEL = ("value", "confidence", "rationale")
 
@@ -116,6 +118,27 @@ class ImportedLabels(FileAnnotator):
                 f"{self.file}: {', '.join(map(repr, left))} say what was asked for, and are no labels; list "
                 "under attributes: what is"
             )
+
+    def tell_pictures(self, pictures: Callable[[], pl.DataFrame]) -> None:
+        """Take columns that give every picture its own level of a factor, or its model, as no labels."""
+        named = [name for name in self.attributes if self._open and name in (*self.design, "model")]
+        if not named:
+            return
+        images, own = pictures(), []
+        kinds = {name: name if name in images.columns else _OF_PICTURE[name] for name in named}
+        asked = (pl.col(column).cast(pl.String).alias(f"asked {name}") for name, column in kinds.items())
+        with contextlib.suppress(MetadataError):  # it is raised where labels are taken
+            matched = self._matched(images, self._said.filter(pl.col("attribute").is_in(named)))
+            told = matched.join(
+                images.select("image_id", *asked), left_on="subject_id", right_on="image_id", how="left"
+            )
+            for name in named:
+                alike = told.filter(pl.col("attribute") == name).select(
+                    pl.col(f"asked {name}").eq_missing(pl.col("value"))
+                )
+                own += [name] * bool(alike.height and alike.to_series().all())
+        self.notes, self.trouble = [], None
+        self.leave_out(own, self._only)
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the file's labels of the images in the table, in the table's order."""

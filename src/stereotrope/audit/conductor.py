@@ -211,7 +211,7 @@ class Audit:
         drawn_by = run.images["generator"].unique(maintain_order=True).to_list()
         try:
             with packages_told(folder):
-                plan = self.plan(folder=folder, stored=StoredRun(_own_prompts(run), drawn_by))
+                plan = self.plan(folder=folder, stored=StoredRun(_own_prompts(run), drawn_by, run.images))
         except (AuditFileError, InputError, UsageError) as error:
             where = (
                 f"What the audit reads is looked for relative to {self.source.base.resolve()} (audit_base in "

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -327,7 +327,11 @@ def _request(
 
 
 def tell_design(
-    annotators: Sequence[Annotator], generators: Sequence[Any], prompts: pl.DataFrame, base: Path
+    annotators: Sequence[Annotator],
+    generators: Sequence[Any],
+    prompts: pl.DataFrame,
+    pictures: pl.DataFrame,
+    base: Path,
 ) -> None:
     """Let annotators from files know which prompts there are: a row of another one lacks no image.
 
@@ -338,6 +342,13 @@ def tell_design(
     texts = set(prompts["text"].drop_nulls())
     told = {**levels, "text": texts, "prompt": texts | levels.get("prompt", set())}
     mappings = [each for each in generators if isinstance(each, Mapping)]
+
+    @cache
+    def asked() -> pl.DataFrame:
+        known = pictures.select("image_id", "prompt_id", "generator", "source", status=pl.lit("ok"))
+        factors = [name for name in levels if name not in known.columns]
+        return known.join(prompts.select("prompt_id", "text", *factors), on="prompt_id", how="left")
+
     for annotator in annotators:
         file = annotator.path.resolve() if annotator.path is not None else None
         listing = [each for each in mappings if file in _files_of(each, base)]
@@ -345,6 +356,7 @@ def tell_design(
         for entry in listing:
             annotator.leave_out(set(_columns_of(entry)), _name_of(entry, base) if alone else None)
         annotator.tell_design(told)
+        annotator.tell_pictures(asked)
 
 
 def _name_of(entry: Mapping[str, Any], base: Path) -> str:

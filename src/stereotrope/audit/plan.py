@@ -53,10 +53,11 @@ class ReadingCheck(Protocol):
 
 
 class StoredRun(NamedTuple):
-    """What a run that was carried out asked for: its prompts, and the names of its generators."""
+    """What a run that was carried out asked for: its prompts, the names of its generators, its pictures."""
 
     prompts: pl.DataFrame
     generators: Sequence[str]
+    images: pl.DataFrame
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,12 +168,17 @@ def make_plan(
     """
     suite = suite_of(spec, source)
     account, count = Account(max_cost), _count(spec, suite)
-    asked = _Asked(*stored) if stored else _asked(spec, suite, source, account, count, mitigated)
+    asked = (
+        _Asked(stored.prompts, stored.generators)
+        if stored
+        else _asked(spec, suite, source, account, count, mitigated)
+    )
     names = asked.names
     joined = further_factors(spec, asked.prompts, source, account)
     prompts = joined.prompts
     annotators, checked, references = _annotators(spec, suite, source, account)
-    tell_design(annotators, spec.generators, prompts, source.base)
+    pictures = stored.images if stored else asked.requests
+    tell_design(annotators, spec.generators, prompts, pictures, source.base)
     _require_said(annotators, asked.requests, source)
     if spec.counted:
         require_counting(annotators, checked, references, source)
