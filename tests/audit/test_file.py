@@ -78,9 +78,11 @@ def test_of_several_mistakes_the_first_by_line_is_told_and_the_rest_counted():
         check(text)
 
 
-@pytest.mark.parametrize("text", ["", "just words", "- a\n- b\n"])
-def test_a_file_that_is_no_mapping_is_refused(text):
-    with pytest.raises(AuditFileError, match="an audit file is a mapping of keys"):
+@pytest.mark.parametrize(
+    ("text", "found"), [("", "nothing"), ("just words", "a single text or number"), ("- a\n- b\n", "a list")]
+)
+def test_a_file_that_is_no_mapping_is_refused(text, found):
+    with pytest.raises(AuditFileError, match=f"an audit file is a mapping of keys .* found {found};"):
         check(text)
 
 

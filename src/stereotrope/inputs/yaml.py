@@ -88,7 +88,7 @@ class Source(YamlFile):
             )
         super().__init__(text, name)
         if not isinstance(self.tree, CommentedMap):
-            kind = type(self.tree).__name__.removeprefix("Commented").lower()
+            kind = "list" if isinstance(self.tree, list) else "single text or number"
             raise self.mistake(
                 "an audit file is a mapping of keys such as `generators:` and `objects:`, found "
                 f"{'nothing' if self.tree is None else f'a {kind}'}; start from `stereotrope init objects`",

@@ -353,7 +353,9 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
         parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")
     if labels:
         of = f"{thousands(without)} of {count(labels, 'label')} {'has' if without == 1 else 'have'} no value"
-        all_have = f"All {count(labels, 'label has', 'labels have')} a value."
+        all_have = (
+            "The one label has a value." if labels == 1 else f"All {thousands(labels)} labels have a value."
+        )
         parts.append(f"{of} (unclear, refused or invalid)." if without else all_have)
     return " ".join([*parts, *_of_quality(quality)])
 
