@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import stereotrope as st
 from stereotrope import measure
-from stereotrope.audit.power import Power, _shares, _spread_out
+from stereotrope.audit.made_shares import drawn_shares, spread_out
+from stereotrope.audit.power import Power
 from stereotrope.audit.simulated import Simulated
 from stereotrope.cli.app import app
 from stereotrope.errors import AuditFileError, UsageError
@@ -122,14 +123,14 @@ def test_power_is_that_of_many_whole_audits(n: int, shift: float, planted: float
 def test_shares_that_are_made_up_lie_evenly() -> None:
     """One of each column in every part of the scale: chance differs less between two simulations."""
     rng = np.random.default_rng(0)
-    parts = np.sort((_spread_out(rng, 50, 3) * 50).astype(int), axis=0)
+    parts = np.sort((spread_out(rng, 50, 3) * 50).astype(int), axis=0)
     assert (parts == np.arange(50)[:, None]).all()
-    shares = _shares(rng, 400, 4)
+    shares = drawn_shares(rng, 400, 4)
     assert shares.sum(axis=1) == pytest.approx(1.0)
     assert shares.mean(axis=0) == pytest.approx(0.25, abs=0.01)
     # Even over all that is possible: three others are below u with probability 1 - (1 - u)**3.
     assert (shares < 0.2).mean() == pytest.approx(1 - 0.8**3, abs=0.03)
-    assert _shares(rng, 10, 1_000).sum(axis=1) == pytest.approx(1.0)
+    assert drawn_shares(rng, 10, 1_000).sum(axis=1) == pytest.approx(1.0)
 
 
 def test_more_pictures_find_smaller_shifts(few) -> None:

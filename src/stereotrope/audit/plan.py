@@ -168,17 +168,14 @@ def make_plan(
     """
     suite = suite_of(spec, source)
     account, count = Account(max_cost), _count(spec, suite)
-    asked = (
-        _Asked(stored.prompts, stored.generators)
-        if stored
-        else _asked(spec, suite, source, account, count, mitigated)
-    )
+    asked = _Asked(*stored[:2]) if stored else _asked(spec, suite, source, account, count, mitigated)
     names = asked.names
     joined = further_factors(spec, asked.prompts, source, account)
     prompts = joined.prompts
     annotators, checked, references = _annotators(spec, suite, source, account)
-    pictures = stored.images if stored else asked.requests
-    tell_design(annotators, spec.generators, prompts, pictures, source.base)
+    tell_design(
+        annotators, spec.generators, prompts, stored.images if stored else asked.requests, source.base
+    )
     _require_said(annotators, asked.requests, source)
     if spec.counted:
         require_counting(annotators, checked, references, source)

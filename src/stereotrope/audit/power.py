@@ -15,13 +15,13 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.crossing import Among, crossing_among
+from stereotrope.audit.made_shares import MANY_VALUES, drawn_shares, shifted, spread_out
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.simulated import Simulated
 from stereotrope.errors import UsageError
 from stereotrope.measure import GENERATOR, MeasureCall
 from stereotrope.stats import look_alpha, special
-from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 SPREADS: Mapping[str, float] = {"one alone": 0.0, "1 in 100": 0.01, "1 in 10": 0.1}
@@ -37,8 +37,6 @@ _LEVELS = 2
 """Levels at most that are made up beside one reference."""
 _OPEN = 4
 """Values of an attribute, and attributes, where an audit does not know them yet."""
-_MANY = 8
-"""Values of an attribute that are about equally likely to be frequent; of more, about so many are."""
 _EVENLY = (np.arange(500) + 0.5) / 500
 """Places of what a formula is averaged over."""
 _MOST = 5_000
@@ -164,7 +162,7 @@ class Power:
     def _formula(self, shift: float, n: float, spread: float) -> float:
         """About the power, by arcsines of two shares of a value that anything may be."""
         values = max(2, *map(len, self._values.values()), 0)
-        each = min(1.0, _MANY / values)
+        each = min(1.0, MANY_VALUES / values)
         share = special.betaincinv(each, (values - 1) * each, _EVENLY)
         share = share * (1 - shift)
         alike = self.icc * max(0.0, n / self.most_prompts - 1) if self.most_prompts > 1 else 0.0
@@ -334,8 +332,8 @@ class Power:
         numbers = [(name, values) for name, values in self._values.items()]
         keys = [tuple(row[name] for name in same) for row in conditions.iter_rows(named=True)]
         places = {key: at for at, key in enumerate(dict.fromkeys(keys))}
-        base = {name: _shares(rng, len(places), len(values)) for name, values in numbers}
-        choices = _spread_out(rng, conditions.height, len(numbers))
+        base = {name: drawn_shares(rng, len(places), len(values)) for name, values in numbers}
+        choices = spread_out(rng, conditions.height, len(numbers))
         parts: list[np.ndarray] = []
         for at, row in enumerate(conditions.iter_rows(named=True)):
             prompts = row["_prompts"]
@@ -344,7 +342,7 @@ class Power:
                 # The same random numbers whatever the shift, so that chance differs little between two.
                 share = base[name][places[keys[at]]]
                 if row[factor] != reference and shift:
-                    share = _shifted(share, shift, self._named(name), chosen)
+                    share = shifted(share, shift, self._named(name), chosen)
                 drawn = rng.normal(size=n)
                 if prompts > 1:
                     of_prompt = rng.normal(size=prompts)[prompt]
@@ -384,35 +382,10 @@ def _places(n: int) -> int:
     return min(_PLACES, max(_FEWEST, _PICTURES // n))
 
 
-def _spread_out(rng: np.random.Generator, rows: int, columns: int) -> Floats:
-    """Random numbers in [0, 1), in each column one of each of as many parts as there are rows."""
-    parts = rng.permuted(np.tile(np.arange(rows), (columns, 1)), axis=1).T
-    return np.asarray((parts + rng.random((rows, columns))) / rows)
-
-
-def _shares(rng: np.random.Generator, places: int, values: int) -> Floats:
-    """Shares of so many values, one row a place, drawn evenly from all that there may be."""
-    each = special.gammaincinv(min(1.0, _MANY / values), _spread_out(rng, places, values))
-    return np.asarray(each / each.sum(axis=1, keepdims=True))
-
-
 def _quicker(call: MeasureCall, less: Mapping[str, int]) -> MeasureCall:
     """The measure with less of what takes time."""
     quick = {name: number for name, number in less.items() if name in call.arguments}
     return replace(call, arguments={**call.arguments, **quick})
-
-
-def _shifted(share: Floats, shift: float, named: int, chosen: float) -> Floats:
-    """One value's share is ``shift`` larger, those of the others smaller in proportion.
-
-    chosen: In [0, 1): which of the values that can.
-    """
-    able = np.flatnonzero(share[: named or None] <= 1 - shift)
-    value = int(able[int(chosen * able.size)]) if able.size else int(np.argmin(share[: named or None]))
-    more = min(1.0, share[value] + shift)
-    changed = np.asarray(share * (1 - more) / max(1 - share[value], 1e-12))
-    changed[value] = more
-    return changed
 
 
 def _list(given: Any) -> Sequence[str]:
