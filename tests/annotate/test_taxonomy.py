@@ -93,28 +93,28 @@ def test_the_most_particular_scope_counts():
         ),
         (GOOD, "taxonomies: []\n", r"1: taxonomies must list at least 1, found \[\]"),
         (GOOD, "taxonomies:\n", "1: taxonomies must be a list, found None; write `taxonomies:`"),
-        (GOOD, "taxonomies:\n\n  - car\n", "3: taxonomies.0 must be a mapping, found 'car'; write"),
+        (GOOD, "taxonomies:\n\n  - car\n", "3: entry 1 of taxonomies must be a mapping, found 'car'; write"),
         ("    product:", "    products:", "3: unknown key 'products'; did you mean 'product'?"),
         ("    product:", "    zzz:", "3: unknown key 'zzz'; known keys: scope"),
         (
             "{generator: sd35, object: car}",
             "car",
-            "2: taxonomies.0.scope must be a mapping, found 'car'; write",
+            "2: entry 1 of taxonomies: scope must be a mapping, found 'car'; write",
         ),
         (
             "object: car",
             "object: [car]",
-            r"2: taxonomies.0.scope.object must be a text, found \['car'\]; put it in quotes",
+            r"2: entry 1 of taxonomies: scope.object must be a text, found \['car'\]; put it in quotes",
         ),
         (
             "object: car",
             "object: true",
-            "2: taxonomies.0.scope.object must be a text, found True; put it in quotes",
+            "2: entry 1 of taxonomies: scope.object must be a text, found True; put it in quotes",
         ),
         (
             "\n      body_type: [sedan, SUV]",
             " [sedan]",
-            r"3: taxonomies.0.product must be a mapping, found \['sedan'\]",
+            r"3: entry 1 of taxonomies: product must be a mapping, found \['sedan'\]",
         ),
         ("[sedan, SUV]", "sedan", "4: product: 'body_type': must be a list of values, found 'sedan'"),
         ("[sedan, SUV]", "open", "4: product: 'body_type': must be a list of values, found 'open'"),
@@ -134,12 +134,12 @@ def test_the_most_particular_scope_counts():
         (
             "      light: [bright, dim]\n",
             "      light: [bright, dim]\n    pictures: 7\n",
-            "7: taxonomies.0.pictures must be a list, found 7",
+            "7: entry 1 of taxonomies: pictures must be a list, found 7",
         ),
         (
             "      light: [bright, dim]\n",
             "      light: [bright, dim]\n    subject: [a]\n",
-            "7: taxonomies.0.subject must be a text",
+            "7: entry 1 of taxonomies: subject must be a text",
         ),
         ("[bright, dim]", "[bright, dim", "7: not readable as YAML"),
         (

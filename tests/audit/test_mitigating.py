@@ -185,6 +185,23 @@ def test_a_prompt_that_nobody_can_draw_and_one_that_is_gone_are_told(folder):
     assert "ethical: 1 of 2 mitigated prompts are of no prompt or model of this audit" in run.info["notes"]
 
 
+def test_a_level_that_is_another_misspelt_is_told(folder):
+    changed = rows(folder)
+    changed[1]["mitigation"] = "ethicl"
+    write(folder, changed)
+    run = st.Audit.from_run(folder / "run").run(folder / "run")
+    assert [note for note in run.info["notes"] if "level of its own" in note] == [
+        "mitigated.csv: 'ethicl' is a level of its own, of 1 prompt that 'ethical' lacks (the first: "
+        "'a sofa'); did you mean 'ethical'? If so, write it so in the file"
+    ]
+
+
+def test_levels_of_the_same_prompts_may_have_like_names(folder):
+    write(folder, [*rows(folder), *({**row, "mitigation": "ethical2"} for row in rows(folder)[:2])])
+    run = st.Audit.from_run(folder / "run").run(folder / "run")
+    assert not [note for note in run.info["notes"] if "level of its own" in note]
+
+
 @pytest.mark.parametrize(
     ("specs", "message"),
     [

@@ -230,7 +230,7 @@ MISTAKES = [
     (
         "[product_colour, background_colour, shape]",
         "[colour]",
-        r"wide range\.attributes\.0 must be one of product_colour, .*, shape, found 'colour'; did you",
+        r"entry 1 .*wide range\.attributes must be one of product_colour, .*, shape, found 'colour'; did",
     ),
     ("weight: 0.2", "weight: 3", r"targeted at\.weight must be a share between 0 and 1, found 3"),
     (

@@ -34,7 +34,11 @@ def test_items_apply_to_their_families_and_those_without_to_all(tmp_path: Path) 
         ("items: []\n", r"mine.yaml:1: items must list at least 1"),
         ("source: us\n", "items is missing"),
         (f"items:\n{ITEM}  - {{id: Age, text: Young?}}\n", r"mine.yaml:3: item 'Age' is there on line 2 too"),
-        ("items:\n  - {id: 1st, text: A?}\n", r"mine.yaml:2: items.0.id must be at most 64 letters, digits"),
+        ("items:\n  - {id: 1st, text: A?}\n", r"yaml:2: entry 1 of items \('1st'\): id must be at most 64"),
+        (
+            f"items:\n{ITEM}  - {{id: b}}\n",
+            r"yaml:3: entry 2 of items \('b'\): text is missing; add it: write items:",
+        ),
         ("items:\n  - {id: all, text: A?}\n", "a name with another meaning"),
         ("items:\n  - {id: caption, text: A?}\n", "a name with another meaning"),
         (f"items:\n  - {{id: a, text: {'x' * (LONGEST_ITEM + 1)}}}\n", "at most 500 characters"),

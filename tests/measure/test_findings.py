@@ -288,6 +288,14 @@ def test_an_annotator_that_reads_too_little_or_too_badly_is_found(make_labels) -
     ]
 
 
+@pytest.mark.parametrize(("n", "told"), [(1, 0), (9, 0), (10, 1)])
+def test_an_annotator_is_named_for_disagreeing_from_ten_pictures_on(make_labels, n, told) -> None:
+    labels = make_labels({("m", "car", "base"): {"x": n}}).with_columns(annotator=pl.lit("judge"))
+    truth = labels.select("image_id", "attribute", value=pl.lit("y"))
+    named = findings(agreement(labels, truth), labels)["sentence"].to_list()
+    assert [f"agree with the reference on 0 of {n} picture" in one for one in named] == [True] * told
+
+
 def test_copies_are_found_and_warnings_survive_the_limit(labels, estimates) -> None:
     images = pl.DataFrame(
         {"image_id": ["a", "b", "c"], "generator": "m", "status": "ok", "sha256": ["1", "1", "2"]}

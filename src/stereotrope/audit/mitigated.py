@@ -1,6 +1,7 @@
 """The prompts that strategies made, in a file of the run that people may edit, and what is asked by them."""
 
 import csv
+import difflib
 import io
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ FACTOR, ORIGINAL = "mitigation", "none"
 
 REDRAWN = "redrawn"
 """Status of a prompt that is drawn with other seeds."""
+_NEAR = 0.8
+"""Likeness (difflib's ratio) from which a level is taken for a slip in another's name."""
 FURTHER_SEEDS = SEEDS_PER_AUDIT // 2
 """The first of these, beyond that of the audit."""
 
@@ -227,11 +230,28 @@ def _kept_places(rows: Sequence[MitigatedPrompt]) -> set[tuple[str | None, str]]
     return {(row.generator, row.prompt_id) for row in rows if row.status == "kept"}
 
 
+def _slips(levels: Mapping[str, Sequence[MitigatedPrompt]]) -> Iterator[str]:
+    """What to say of levels that are perhaps others misspelt: much like one, and of prompts that it lacks."""
+    places = {level: {(row.generator, row.prompt_id) for row in of} for level, of in levels.items()}
+    by_size = sorted(levels, key=lambda level: -len(places[level]))
+    for at, level in enumerate(by_size):
+        apart = [one for one in by_size[:at] if not places[one] & places[level]]
+        for near in difflib.get_close_matches(level, apart, n=1, cutoff=_NEAR):
+            n, first = len(levels[level]), levels[level][0]
+            yield (
+                f"{MITIGATED_FILE}: {shorten(level)} is a level of its own, of {n:,} "
+                f"prompt{'s' * (n != 1)} that {shorten(near)} lacks (the first: "
+                f"{shorten(first.query or first.prompt_id)}); did you mean "
+                f"{shorten(near)}? If so, write it so in the file"
+            )
+
+
 def _notes(rows: Sequence[MitigatedPrompt], known: Mapping[str, Any], models: Collection[str]) -> list[str]:
-    notes = []
+    notes: list[str] = []
     levels = dict(_by_level(rows))
     redrawn = [level for level, part in levels.items() if any(row.status == REDRAWN for row in part)]
     controls = {level: _kept_places(levels[level]) for level in redrawn}
+    notes += _slips(levels)
     for level, of_level in levels.items():
         lacking = [row for row in of_level if row.prompt is None]
         gone = sum(row.prompt_id not in known or row.generator not in (None, *models) for row in of_level)

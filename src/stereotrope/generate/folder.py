@@ -226,7 +226,8 @@ class FolderGenerator(Generator):
                         f"{first.place}); remove one of the rows"
                     )
         if doubled and self._once:
-            self._note(f"{len(doubled)} rows say the same again and count once: {_few(doubled)}")
+            rows = "row says" if len(doubled) == 1 else "rows say"
+            self._note(f"{len(doubled)} {rows} the same again and count once: {_few(doubled)}")
 
     def _file_column(self, metadata: RowFile) -> str:
         return file_column(metadata)

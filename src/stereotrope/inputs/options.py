@@ -116,7 +116,7 @@ def validated(model: type[Model], source: YamlFile, *, example: str = _EXAMPLE) 
         # A misspelt key is also a missing one: say what stands there.
         mistakes = error.errors(include_url=False)
         found = sorted(mistakes, key=lambda e: (e["type"] == "missing", source.line(e["loc"])))
-        raise source.error(_message(found, model, example), *found[0]["loc"]) from None
+        raise source.error(_message(found, model, example, source.tree), *found[0]["loc"]) from None
 
 
 def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, example: str) -> Model:
@@ -132,7 +132,7 @@ def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, examp
         return model.model_validate(value, context=what, by_alias=True, by_name=False)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        raise UsageError(f"{what}: {_message(found, model, f'write {example}')}") from None
+        raise UsageError(f"{what}: {_message(found, model, f'write {example}', value)}") from None
 
 
 class _Plain:
@@ -160,16 +160,18 @@ class _Plain:
                 return self.text(kind(node), at)
         if isinstance(node, date | TimeStamp):
             return str(node)
+        where = _path(at, tree=self.source.tree)
         raise self.source.error(
-            f"{_path(at)} must be a text, number, list or mapping, found a {type(node).__name__}; "
+            f"{where} must be a text, number, list or mapping, found a {type(node).__name__}; "
             "remove the tag (!!…)",
             *at,
         )
 
     def key(self, key: Any, at: tuple[str | int, ...]) -> Any:
         if key is None or isinstance(key, list | tuple | Mapping):
+            where = _path(at, "the file", self.source.tree)
             raise self.source.error(
-                f"{_path(at, 'the file')}: a key must be a text, found {shorten(key)}; put it in quotes", *at
+                f"{where}: a key must be a text, found {shorten(key)}; put it in quotes", *at
             )
         return self.text(key, at)
 
@@ -178,24 +180,46 @@ class _Plain:
             value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         if isinstance(value, str) and (wrong := _NO_TEXT.search(value)):
             what = "a NUL character" if wrong.group() == "\0" else "half a surrogate pair"
+            where = _path(at, tree=self.source.tree)
             raise self.source.error(
-                f"{_path(at)} must be a text that can be written to a file, found {what}; remove it", *at
+                f"{where} must be a text that can be written to a file, found {what}; remove it", *at
             )
         return value
 
 
-def _path(location: Sequence[str | int], whole: str = "it") -> str:
-    steps = [str(step) for step in location if step != "[key]"]
-    return ".".join(step if step.isprintable() else shorten(step) for step in steps) or whole
+def _path(location: Sequence[str | int], whole: str = "it", tree: Any = None) -> str:
+    """Where something stands: ``entry 2 of items ('hat'): text``, with the name that it has in ``tree``."""
+    said: list[str] = []
+    keys: list[str] = []
+    node = tree
+    for step in location:
+        is_entry = isinstance(step, int) and not isinstance(node, Mapping)
+        node = _below(node, step)
+        if is_entry:
+            name = next((node[key] for key in ("name", "id") if isinstance(_below(node, key), str)), None)
+            of, called = f" of {'.'.join(keys)}" if keys else "", f" ({shorten(name, 40)})" if name else ""
+            said.append(f"entry {int(step) + 1}{of}{called}")
+            keys = []
+        elif step != "[key]":
+            keys.append(key if (key := str(step)).isprintable() else shorten(key))
+    return ": ".join([*said, *([".".join(keys)] if keys else [])]) or whole
 
 
-def _message(found: Sequence[ErrorDetails], model: type[Options], example: str) -> str:
+def _below(node: Any, step: str | int) -> Any:
+    """What stands at a key or a number below a node; None where nothing does."""
+    try:
+        return node[step]
+    except (LookupError, TypeError):
+        return None
+
+
+def _message(found: Sequence[ErrorDetails], model: type[Options], example: str, tree: Any) -> str:
     more = f" ({len(found) - 1} more after this)" if len(found) > 1 else ""
-    return f"{_sentence(found[0], model, example)}{more}"
+    return f"{_sentence(found[0], model, example, tree)}{more}"
 
 
-def _sentence(error: ErrorDetails, model: type[Options], example: str) -> str:
-    path = _path(error["loc"])
+def _sentence(error: ErrorDetails, model: type[Options], example: str, tree: Any) -> str:
+    path = _path(error["loc"], tree=tree)
     context: Mapping[str, Any] = error.get("ctx") or {}
     given = list(error["input"]) if isinstance(error["input"], tuple) else error["input"]
     found = "a mapping" if given and isinstance(given, Mapping) else shorten(given)

@@ -34,7 +34,7 @@ MOST_ITEMS = 60
 LONGEST_ITEM = 500
 """Characters of the text of an item."""
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-_EXAMPLE = "items: [{id: gender, text: Do these images reinforce a negative stereotype about gender?}]"
+_EXAMPLE = "write items: [{id: gender, text: Do these images reinforce a negative stereotype about gender?}]"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
@@ -92,7 +93,7 @@ def _series(names: Sequence[str]) -> str:
 
 def disagreeing(estimates: pl.DataFrame) -> pl.DataFrame:
     """The rows of accuracies that are too low."""
-    return estimates.filter(pl.col("value") < _LOW_ACCURACY, measure="agreement", definition="accuracy")
+    return _accuracies(estimates).filter(pl.col("value") < _LOW_ACCURACY)
 
 
 def unproven(told: Sequence[Candidate], evidence: RunEvidence) -> Iterator[Candidate]:
@@ -112,7 +113,12 @@ def unproven(told: Sequence[Candidate], evidence: RunEvidence) -> Iterator[Candi
 
 def agreeing(estimates: pl.DataFrame) -> pl.DataFrame:
     """The rows of accuracies that are high enough."""
-    return estimates.filter(pl.col("value") >= _LOW_ACCURACY, measure="agreement", definition="accuracy")
+    return _accuracies(estimates).filter(pl.col("value") >= _LOW_ACCURACY)
+
+
+def _accuracies(estimates: pl.DataFrame) -> pl.DataFrame:
+    """The rows of accuracies over enough pictures to speak of an annotator, for it or against it."""
+    return estimates.filter(pl.col("n") >= SMALL_N, measure="agreement", definition="accuracy")
 
 
 @finder("instrument", place=91)

@@ -119,7 +119,8 @@ def _damage(path: Path) -> str | None:
                     "SELECT stage, key, payload, crc FROM items NOT INDEXED"
                 )
             )
-            return f"{bad} rows fail their checksum" if bad else None
+            fail = "row fails its" if bad == 1 else "rows fail their"
+            return f"{bad} {fail} checksum" if bad else None
     except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError, AttributeError) as error:
         return str(error)
 

@@ -275,9 +275,7 @@ def test_a_file_of_clusters_of_some_prompts_leaves_the_others_without_one(tmp_pa
     more = pl.concat([SUB, pl.DataFrame({"scenario": ["a person who is skiing"], "genre_cluster": ["d"]})])
     again = chosen(prompts, tmp_path, more, where={"genre": ["food"]})
     assert again.prompts.equals(of_food.prompts)
-    assert (
-        again.notes[-1] == "factors sub.csv: 1 rows (line 4) are of no prompt of this audit with genre food"
-    )
+    assert again.notes[-1] == "factors sub.csv: 1 row (line 4) is of no prompt of this audit with genre food"
     with pytest.raises(MetadataError, match=r"no row is of .*frying eggs' \(scenario\) with genre food; "):
         chosen(prompts, tmp_path, SUB.head(1), where={"genre": ["food"]})
 

@@ -45,7 +45,7 @@ def test_hash_counts_and_rows_of_no_prompt_are_told(tmp_path):
     assert made.files[0]["factors"] == ["place"]
     assert len(made.files[0]["sha256"]) == 64
     assert made.notes[0].startswith("factors more.csv: place (2 values), sha256 ")
-    assert made.notes[1] == "factors more.csv: 1 rows (line 4) are of no prompt of this audit"
+    assert made.notes[1] == "factors more.csv: 1 row (line 4) is of no prompt of this audit"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,8 @@ import stereotrope as st
 from stereotrope import measure
 from stereotrope.annotate.label import labels_frame
 from stereotrope.errors import AuditFileError, MetadataError, UsageError
+from stereotrope.measure import estimate_frame
+from stereotrope.measure.rubric.findings import disagreeing_judges
 from stereotrope.testing import Loopback, SetJudge
 
 ITEMS = ("x", "y", "z")
@@ -150,12 +153,18 @@ def test_what_people_say_of_sets_is_read_from_a_file_and_set_beside_the_judge(tm
     # A file of answers does not look again.
     assert set(run.estimates.filter(measure="item_flip_rate")["instrument"]) == {"judge"}
     told = run.findings.filter(list="instrument")["sentence"].to_list()
-    (said,) = [one for one in told if "answers as “people” does on" in one]
-    assert said.startswith(
-        "The judge “judge” answers as “people” does on 0 of 2 items of a, occupational [0.00–"
-    )
+    assert not [one for one in told if "answers as “people” does on" in one]  # two answers are too few
     own = run.estimates.filter(measure="ssi", annotator="people")
     assert own["n"].to_list() == [1, 1]
+
+
+@pytest.mark.parametrize(("n", "told"), [(1, []), (9, []), (10, ["0 of 10"])])
+def test_a_judge_is_named_for_what_it_answers_from_ten_answers_on(n, told):
+    row = {"measure": "set_agreement", "definition": "accuracy", "attribute": "all", "generator": "a"}
+    row |= {"annotator": "judge", "reference": "people", "value": 0.0, "low": 0.0, "high": 0.3, "n": n}
+    estimates = estimate_frame([row], factors=("generator", "annotator", "reference"))
+    named = [one.sentence for one in disagreeing_judges(SimpleNamespace(estimates=estimates))]
+    assert [" ".join(sentence.split(" does on ")[1].split()[:3]) for sentence in named] == told
 
 
 CEO, WHO = "A photo of a CEO", ["generator", "query", "Q13_gender"]

@@ -73,11 +73,13 @@ def join_factors(prompts: pl.DataFrame, files: Iterable[FactorFile]) -> Joined:
         columns |= {name: [row[i] for row in rows] for i, name in enumerate(names)}
         digest = hashlib.sha256(found.data).hexdigest()
         told.append({"file": source.written, "factors": list(names), "sha256": digest})
-        counts = ", ".join(f"{name} ({len(set(columns[name]) - {None}):,} values)" for name in names)
+        numbers = {name: len(set(columns[name]) - {None}) for name in names}
+        counts = ", ".join(f"{name} ({n:,} value{'s' * (n != 1)})" for name, n in numbers.items())
         notes.append(f"factors {source.written}: {counts}, sha256 {digest[:12]}")
         if unknown:
+            rows_are = f"row {places(unknown)} is" if len(unknown) == 1 else f"rows {places(unknown)} are"
             notes.append(
-                f"factors {source.written}: {len(unknown):,} rows {places(unknown)} are of no prompt of this "
+                f"factors {source.written}: {len(unknown):,} {rows_are} of no prompt of this "
                 f"audit{_told_where(source)}"
             )
     if not columns:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import clean, quoted, span
 from stereotrope.tables import ALL_ATTRIBUTES
@@ -89,11 +90,12 @@ def _less(end: float | None) -> float | None:
 
 
 def _rows(evidence: RunEvidence, measure: str) -> list[dict[str, object]]:
-    return _over_items(evidence, measure).to_dicts()
+    return evidence.estimates.filter(measure=measure, attribute=ALL_ATTRIBUTES).to_dicts()
 
 
 def _over_items(evidence: RunEvidence, measure: str) -> pl.DataFrame:
-    return evidence.estimates.filter(measure=measure, attribute=ALL_ATTRIBUTES)
+    """Rows over all items that rest on enough answers to speak of a judge."""
+    return evidence.estimates.filter(pl.col("n") >= SMALL_N, measure=measure, attribute=ALL_ATTRIBUTES)
 
 
 def _named(row: dict[str, object]) -> str:

@@ -18,7 +18,7 @@ from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.stereotypes.formula import Formula, inputs_shown
 from stereotrope.measure.tidy import as_text, to_polars
 
-_EXAMPLE = "shares: {doctor: {man: {share: 0.62, source: a register of doctors, year: 2023}}}"
+_EXAMPLE = "write shares: {doctor: {man: {share: 0.62, source: a register of doctors, year: 2023}}}"
 _COLUMNS = {
     **dict.fromkeys(("concept", "attribute", "category"), pl.String),
     **dict.fromkeys(("reference", "low", "high"), pl.Float64),
