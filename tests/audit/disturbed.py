@@ -79,7 +79,7 @@ def files(folder: Path) -> dict[str, str]:
         file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(folder.rglob("*"))
         if file.is_file()
-        and not file.name.startswith(("ledger.db", "lock", ".lock"))
+        and not file.name.startswith(("ledger.db", "lock", ".lock", ".owner"))
         and file.relative_to(folder).parts[0] != "cache"
     }
 

@@ -78,6 +78,56 @@ def test_a_mistake_of_ours_is_told_as_no_damage(finished, monkeypatch):
         report.headline(open_run(finished))
 
 
+def all_of(name, column, value):
+    def tamper(folder):
+        file = folder / f"{name}.parquet"
+        frame = pl.read_parquet(file)
+        frame.with_columns(pl.lit(value, frame.schema[column]).alias(column)).write_parquet(file)
+
+    return tamper
+
+
+def notes(folder):
+    return [n for n in report.headline(open_run(folder))["missing"]["notes"] if "after the run was" in n]
+
+
+def test_a_number_that_was_changed_by_hand_is_told_with_it_until_the_run_makes_it_anew(finished, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    assert notes(folder) == []
+    all_of("estimates", "high", 1.0)(folder)
+    told = "estimates.parquet was changed after the run was measured: numbers here are of what the files say"
+    assert [note.startswith(told) for note in notes(folder)] == [True]
+    assert told in report.write(open_run(folder), figures=False).read_text()
+    Audit.from_text(AUDIT).run(folder)
+    assert notes(folder) == []
+    assert told not in (folder / "report" / "index.html").read_text()
+
+
+def test_what_is_measured_of_changed_pictures_and_audit_says_so_until_the_run_makes_them_anew(
+    finished, tmp_path
+):
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    all_of("images", "latency", 7.0)(folder)
+    (folder / "audit.yaml").write_text(f"{AUDIT}looks: 2\n")
+    for _ in range(2):
+        Audit.from_run(folder).measure(folder)
+        assert [note.split(" were")[0] for note in notes(folder)] == ["audit.yaml, images.parquet"]
+    Audit.from_text(AUDIT).run(folder)
+    assert notes(folder) == []
+
+
+def test_a_table_that_may_not_be_read_is_told_as_that(finished, monkeypatch):
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    run = open_run(finished)
+    monkeypatch.setattr("pathlib.Path.read_bytes", forbidden)
+    with pytest.raises(PermissionError, match="estimates"):
+        _ = run.estimates
+
+
 def without_seal(finished, folder, tamper):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(finished, folder)

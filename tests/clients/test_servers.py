@@ -138,6 +138,15 @@ def test_other_models_go_on_while_one_is_limited(server):
         ask(client_of(server, model="busy", tries=2))
 
 
+def test_a_server_that_asks_for_a_longer_wait_than_there_may_be_is_told(server):
+    server.misbehave("rate_limit", times=None, retry_after="3600")
+    said = (
+        "after 2 tries; .*; the server asks for 3,600 s without requests, and longest_wait is 0.02: run the"
+    )
+    with pytest.raises(ModelError, match=said):
+        ask(client_of(server, tries=2))
+
+
 def test_there_is_one_limiter_a_key_and_address(server, monkeypatch):
     monkeypatch.setenv("KEY_A", SENTINEL)
     monkeypatch.setenv("KEY_B", "another")

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from tests.report.made_up import FakeRun, draw
 
 from stereotrope import report
+from stereotrope.report.charts import engine
 from stereotrope.report.charts.engine import Chart, DrawnChart
 from stereotrope.report.charts.lanes import draw_charts
 from stereotrope.report.kept import KeptTexts
@@ -34,6 +36,24 @@ def files(run: FakeRun) -> dict[str, bytes]:
 def written(run: FakeRun) -> dict[str, tuple[int, int]]:
     told = {p.name: p.stat() for p in (run.path / "report").rglob("*") if p.is_file()}
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in told.items()}
+
+
+def test_a_process_that_draws_ends_quietly_when_who_asked_is_gone() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-P", engine.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stdin as asked:
+        asked.write(json.dumps(Chart("no chart", False)).encode() + b"\n")
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0
 
 
 def plant_figures(run: FakeRun) -> None:

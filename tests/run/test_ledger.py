@@ -413,8 +413,53 @@ def test_another_database_is_set_aside(path: Path) -> None:
 def test_damage_met_by_a_reader_is_explained(path: Path) -> None:
     fill(path, 2_000)
     spoil(path, 8192, b"\xff" * 200_000)
-    with pytest.raises(RunDamaged, match="run the same command again: what is sound in it is salvaged"):
+    with pytest.raises(
+        RunDamaged, match=r"continue the run with `stereotrope run .*`: what is sound in it is salvaged"
+    ):
         Ledger(path, readonly=True).get_all("images")
+
+
+def test_a_file_that_may_not_be_written_is_told_as_that_and_nobody_waits(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(name: object, *_: object) -> int:
+        raise PermissionError(13, "Permission denied", str(name))
+
+    with Ledger(path) as ledger:
+        ledger._writing.execute("PRAGMA query_only = 1")  # SQLite then says what it says of such a file
+        monkeypatch.setattr("stereotrope.run.ledger.os.open", forbidden)
+        for _ in range(2):
+            with pytest.raises(PermissionError):
+                ledger.put("images", "a", {})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP INDEX items_by_key",
+        "CREATE TRIGGER t BEFORE INSERT ON items BEGIN SELECT raise(IGNORE); END",
+        "ALTER TABLE items ADD COLUMN note TEXT",
+        "CREATE TABLE notes (a)",
+    ],
+)
+def test_a_ledger_that_somebody_rebuilt_is_made_anew_with_all_its_items(path: Path, change: str) -> None:
+    payloads = fill(path, 20)
+    connection = sqlite3.connect(path)
+    connection.execute(change)
+    connection.close()
+    with Ledger(path) as ledger:
+        assert "its tables, indexes or triggers are not those it was made with); 20 fin" in ledger.notes[0]
+        ledger.put("images", "new", {"n": 1})
+        assert ledger.get_all("images") == {**payloads, "new": {"n": 1}}
+
+
+def test_a_ledger_that_was_analysed_is_as_it_was(path: Path) -> None:
+    fill(path, 20)
+    connection = sqlite3.connect(path)
+    connection.execute("ANALYZE")
+    connection.close()
+    with Ledger(path) as ledger:
+        assert ledger.notes == []
 
 
 def test_the_payload_in_the_file_is_plain_json(path: Path) -> None:

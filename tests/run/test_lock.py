@@ -10,9 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from stereotrope.audit import Audit
+from stereotrope.cli import main
 from stereotrope.errors import RunError, RunLocked
 from stereotrope.run import Run, RunFolder
 
+AUDIT = """\
+prompts: [{text: a cup}]
+generators: [{calibrated: , size: 64}]
+annotators: [colour]
+images_per_prompt: 2
+measures: [share]
+report: {figures: false}
+"""
 HOLD = (
     "import sys, time\nfrom stereotrope.run import RunFolder\n"
     "with RunFolder(sys.argv[1]) as run:\n    print('held', flush=True)\n    time.sleep(600)\n"
@@ -72,6 +82,35 @@ def test_an_owner_that_left_a_torn_name_is_still_an_owner(tmp_path: Path, owner)
     (tmp_path / "run" / ".owner.json").write_text('{"pid": ')
     with pytest.raises(RunLocked, match="another process that left no name"), RunFolder(tmp_path / "run"):
         pass
+
+
+def test_a_report_is_not_written_beside_a_writer_and_may_lie_elsewhere(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    Audit.from_text(AUDIT).run(tmp_path / "run")
+    before = (tmp_path / "run" / "report" / "index.html").stat()
+    with RunFolder(tmp_path / "run"), pytest.raises(SystemExit) as refused:
+        main(["--quiet", "report", str(tmp_path / "run")])
+    assert refused.value.code == 3
+    assert "one writer a run" in capsys.readouterr().err
+    assert (tmp_path / "run" / "report" / "index.html").stat() == before
+    with RunFolder(tmp_path / "run"), pytest.raises(SystemExit) as written:
+        main(["--quiet", "report", str(tmp_path / "run"), "-o", str(tmp_path / "elsewhere")])
+    assert not written.value.code
+    assert (tmp_path / "elsewhere" / "index.html").is_file()
+
+
+@pytest.mark.parametrize("again", ["run", "measure"])
+def test_a_run_is_locked_until_its_report_is_written(tmp_path: Path, monkeypatch, again: str) -> None:  # type: ignore[no-untyped-def]
+    audit, tried = Audit.from_text(AUDIT), []
+    audit.run(tmp_path / "run")
+
+    def meanwhile(*_, **__):  # type: ignore[no-untyped-def]
+        with pytest.raises(RunLocked), RunFolder(tmp_path / "run"):
+            pass
+        tried.append(again)
+
+    monkeypatch.setattr("stereotrope.report.write", meanwhile)
+    getattr(audit, again)(tmp_path / "run")
+    assert tried == [again]
 
 
 def test_a_reader_needs_no_lock(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]

@@ -31,6 +31,17 @@ def test_the_second_time_nothing_is_written(tmp_path: Path) -> None:
     assert (tmp_path / stored.path).stat().st_mtime == 1
 
 
+def test_a_folder_in_the_place_of_a_picture_makes_room_for_it(tmp_path: Path) -> None:
+    store = PictureStore(tmp_path)
+    stored = store.put(png(1))
+    (tmp_path / stored.path).unlink()
+    (tmp_path / stored.path).mkdir()
+    store.remove_damaged(store.damaged([stored.path]))
+    assert [entry.name for entry in (tmp_path / "quarantine").iterdir()] == [f"1-{stored.sha256}.png"]
+    assert store.put(png(1)) == stored
+    assert store.get(stored.path) == png(1)
+
+
 def test_a_torn_picture_is_replaced(tmp_path: Path) -> None:
     store = PictureStore(tmp_path)
     stored = store.put(png(1))

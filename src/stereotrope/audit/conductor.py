@@ -1,7 +1,7 @@
 """Carrying an audit out: generate → annotate → measure → report, and continuing where it stopped."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
@@ -42,6 +42,15 @@ __all__ = ["Audit", "Watcher"]
 
 
 _OWED = ("stage", "name", "n", "of", "reason")
+_MEASURED_FROM = (
+    "audit.yaml",
+    "images.parquet",
+    "prompts.parquet",
+    "reference.parquet",
+    "run.json",
+    "subjects.parquet",
+)
+"""Files that measuring again reads: of these a change by hand is told until the run makes them anew."""
 
 
 class Audit:
@@ -186,10 +195,10 @@ class Audit:
                     images, missing = _draw_and_look(plan, into, watcher, stop)
                 _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
                 plan.account.attach(None)
-        # Of many pictures what was asked for, and what came of it, is as large as a report.
-        plan = replace(plan, requests=plan.requests.clear())
-        images = images.select("status", "reason", *(n for n in (N_SUBJECTS,) if n in images.columns))
-        return _finish(plan, images, Path(folder), watcher, missing, stop)
+            # Of many pictures what was asked for, and what came of it, is as large as a report.
+            plan = replace(plan, requests=plan.requests.clear())
+            images = images.select("status", "reason", *(n for n in (N_SUBJECTS,) if n in images.columns))
+            return _finish(plan, images, into, watcher, missing, stop)
 
     def measure(
         self, folder: Path | str, *, watcher: Watcher | None = None, stop: threading.Event | None = None
@@ -201,10 +210,17 @@ class Audit:
         Raises Interrupted: ``stop`` was set; the same call begins again.
         Raises RunError: The run has no labels yet, or its ledger has lost some that are in the table.
         """
-        with changes_told(Path(folder)):
-            return self._measure_again(Path(folder), watcher or Silent(), stop)
+        with changes_told(Path(folder)) as changed:
+            read = {name: digest for name, digest in changed.items() if name in _MEASURED_FROM}
+            return self._measure_again(Path(folder), watcher or Silent(), stop, read)
 
-    def _measure_again(self, folder: Path, watcher: Watcher, stop: threading.Event | None) -> Run:
+    def _measure_again(
+        self,
+        folder: Path,
+        watcher: Watcher,
+        stop: threading.Event | None,
+        changed: Mapping[str, str | None],
+    ) -> Run:
         run = open_run(folder)
         if self.spec.counted:
             return self._count_again(folder, watcher, stop)
@@ -228,8 +244,10 @@ class Audit:
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(folder) as into:
             remember(plan, into.path)
-            _measure(plan, run.images, into, watcher, stop, reference=run.reference, before=run)
-        return _finish(plan, run.images, folder, watcher, [], stop)
+            _measure(
+                plan, run.images, into, watcher, stop, reference=run.reference, before=run, changed=changed
+            )
+            return _finish(plan, run.images, into, watcher, [], stop)
 
     def _count_again(self, folder: Path, watcher: Watcher, stop: threading.Event | None) -> Run:
         """Count label files again: they are all that there is of such a study."""
@@ -237,7 +255,7 @@ class Audit:
             plan = self.plan()
         with RunFolder(folder) as into:
             images = measure_counts(plan, into, watcher, stop)
-        return _finish(plan, images, folder, watcher, [], stop)
+            return _finish(plan, images, into, watcher, [], stop)
 
 
 def _draw_and_look(
@@ -288,6 +306,7 @@ def _measure(
     reference: pl.DataFrame | None = None,
     missing: Sequence[Missing] = (),
     before: Run | None = None,
+    changed: Mapping[str, str | None] | None = None,
 ) -> None:
     subjects = Subjects(plan, images, before)
     told = Said(subjects, into.ledger)
@@ -332,19 +351,20 @@ def _measure(
         ]
     info["words"] = measure_words(estimates["measure"].unique())
     into.write_info({**info, "missing": [asdict(one) for one in missing], **kept})
-    write_seal(into.path)
+    write_seal(into.path, before=changed)
 
 
 def _finish(
     plan: Plan,
     images: pl.DataFrame,
-    folder: Path,
+    into: RunFolder,
     watcher: Watcher,
     missing: Sequence[Missing],
     stop: threading.Event | None,
 ) -> Run:
     watcher.stage("report", 1, 0)
-    run = open_run(folder)
+    into.ledger.close()
+    run = open_run(into.path)
     report.write(run, figures=plan.spec.report.figures, words=measure_words, stop=stop)
     watcher.advance("report", 1)
     if missing:

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import traceback
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -212,9 +213,11 @@ def report(
     from stereotrope import report as reports
     from stereotrope.cli.console import working
     from stereotrope.run import open as open_run
+    from stereotrope.run import writing
 
-    with working(settings) as (_, stop):
-        page = reports.write(open_run(folder), out=output, stop=stop)
+    run = open_run(folder)
+    with working(settings) as (_, stop), nullcontext() if output is not None else writing(folder):
+        page = reports.write(run, out=output, stop=stop)
     typer.echo(page)
     if open_report:
         typer.launch(str(page))

@@ -301,6 +301,11 @@ class Caller:
                 f"{failure.reason}{self._advice(failure)}"
             )
         advice = self._advice(failure) if failure.outcome == "server_error" else ""
+        if failure.wait and failure.wait > self.endpoint.longest_wait:
+            advice += (
+                f"; the server asks for {failure.wait:,.0f} s without requests, and longest_wait is "
+                f"{self.endpoint.longest_wait:g}: run the same command again after that time"
+            )
         tries = "1 try" if self.endpoint.tries == 1 else f"{self.endpoint.tries} tries"
         raise ModelError(f"{self.name}: no answer after {tries}; the last one: {failure.reason}{advice}")
 

@@ -49,8 +49,8 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
       (``follows``); ``screen`` says how a terminal shows it, ``rows`` are text, ``estimates`` numbers, an
       undefined one null with ``undefined`` as the reason.
     """
-    with changes_told(run.path):
-        return headline_of(Material(run, words), texts=texts)
+    with changes_told(run.path) as changed:
+        return headline_of(Material(run, words, changed=changed), texts=texts)
 
 
 def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
@@ -265,11 +265,21 @@ def _known(record: dict[str, Any], column: str, outcomes: bool) -> int | None:
 
 def first_notes(material: Material) -> list[str]:
     """The notes of a run; of many the first, and how many more there are."""
-    notes = [str(note) for note in material.info.get("notes") or []]
+    notes = [*_changed_note(material.changed), *map(str, material.info.get("notes") or [])]
     left = len(notes) - _MOST_NOTES
     if left < 2:
         return notes
     return [*notes[:_MOST_NOTES], f"{thousands(left)} more notes stand at the end of the report."]
+
+
+def _changed_note(changed: Sequence[str]) -> list[str]:
+    if not changed:
+        return []
+    were, them = ("was", "it") if len(changed) == 1 else ("were", "them")
+    return [
+        f"{', '.join(changed)} {were} changed after the run was measured: numbers here are of what the "
+        f"files say now. `stereotrope run audit.yaml -o <this folder>` makes {them} anew from its records."
+    ]
 
 
 _NOT_DONE = {

@@ -1,7 +1,7 @@
 """What a report is made of: a run's tables joined once, its conditions named and ordered."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -88,14 +88,15 @@ _LISTS = {
 class Material:
     """A run made ready to be shown.
 
+    changed: Files of the run that were changed by hand.
     factors: Factor columns of the prompts.
     tested: How many comparisons were tested and how many differ, as a sentence; None where none was.
     shown: Those that tell conditions apart: no constants, none that another one implies.
     row_factor: The factor whose levels are set side by side, the contrast of most estimates.
     """
 
-    def __init__(self, run: Run, words: Words | None = None) -> None:
-        self.run = run
+    def __init__(self, run: Run, words: Words | None = None, *, changed: Iterable[str] = ()) -> None:
+        self.run, self.changed = run, tuple(changed)
         self.info = run.info
         stored = run.info.get("words")
         self.prose = Prose(words() if stored is None and words is not None else stored or {})

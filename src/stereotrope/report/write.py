@@ -48,8 +48,8 @@ def write(
 
     Raises RunError: The run has no tables yet, or the disk is full: files of an earlier report stay.
     """
-    with changes_told(run.path):
-        material = Material(run, words)
+    with changes_told(run.path) as changed:
+        material = Material(run, words, changed=changed)
         folder = make_folder(Path(out) if out is not None else run.path / "report")
         tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
         for place in (folder, tables.folder, drawings.folder):

@@ -9,6 +9,7 @@ from stereotrope.run.engine import Items, Job, Needs, Stage, Summary, refuse_sto
 from stereotrope.run.engines import Engine, engine_of
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
+from stereotrope.run.lock import writing
 from stereotrope.run.reader import Run, open
 from stereotrope.run.seal import changes_told, is_sealed, write_seal
 from stereotrope.run.store import PictureStore, StoredPicture
@@ -38,4 +39,5 @@ __all__ = [
     "sweep",
     "write_atomic",
     "write_seal",
+    "writing",
 ]

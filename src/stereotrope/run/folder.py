@@ -3,20 +3,16 @@
 import contextlib
 import hashlib
 import json
-import os
-import socket
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import filelock
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stereotrope import tables
-from stereotrope.errors import RunDamaged, RunError, RunFormatError, RunLocked, TableError
+from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
 from stereotrope.run.disk import (
     TMP_PREFIX,
     file_stem,
@@ -29,9 +25,11 @@ from stereotrope.run.disk import (
 )
 from stereotrope.run.engine import Crew
 from stereotrope.run.ledger import Ledger
+from stereotrope.run.lock import LOCK_FILES, RunLock
 from stereotrope.run.migration import info_of_format_1, refuse_taken_factors
 from stereotrope.run.place import record
 from stereotrope.run.salvage import SALVAGED
+from stereotrope.run.seal import break_seal
 from stereotrope.run.store import PictureStore
 from stereotrope.version import __version__
 
@@ -40,55 +38,9 @@ READABLE = (1, FORMAT_VERSION)
 """Formats that are read; what the first says otherwise is migrated on reading."""
 INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
 EMBEDDINGS_FOLDER = "embeddings"
-_LOCK, _OWNER = ".lock", ".owner.json"
 _ZSTD_LEVEL = 3
 _ROW_GROUP, _VECTORS = 262_144, 16_384
 """Rows that are written together, and those with a vector each."""
-
-
-class _RunLock:
-    """The lock of a run folder, free once its process is gone; a file beside it names the owner to others."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._owner = folder / _OWNER
-        self._lock = filelock.FileLock(folder / _LOCK, thread_local=False)
-
-    def acquire(self) -> str | None:
-        """Take the lock; return a note when its last owner died holding it.
-
-        Raises RunLocked: Another process (or another :class:`RunFolder` of this one) writes this run.
-        """
-        try:
-            self._lock.acquire(timeout=0)
-        except filelock.Timeout as error:
-            raise RunLocked(
-                f"{self._folder}: is being written by {self._describe()}; one writer a run. Wait for it, "
-                "stop it, or choose another folder; reading is possible meanwhile"
-            ) from error
-        died = self._describe() if self._owner.exists() else None
-        now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-        mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": now}
-        try:
-            write_atomic(self._owner, json.dumps(mine, sort_keys=True).encode())
-        except RunError:
-            self._lock.release()
-            raise
-        if died is None:
-            return None
-        return f"the last writer, {died}, ended without closing the run; continued from its ledger"
-
-    def release(self) -> None:
-        """Give the lock back."""
-        self._owner.unlink(missing_ok=True)
-        self._lock.release()
-
-    def _describe(self) -> str:
-        try:
-            owner = json.loads(self._owner.read_bytes())
-            return f"process {int(owner['pid'])} on host {owner['host']} since {owner['started']}"
-        except (OSError, ValueError, KeyError, TypeError):
-            return "another process that left no name"
 
 
 class RunFolder:
@@ -120,7 +72,7 @@ class RunFolder:
         self._refuse_strangers()
         with full_is_run_error(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = _RunLock(self.path)
+            self._lock = RunLock(self.path)
             died = self._lock.acquire()
         with contextlib.ExitStack() as undo:
             undo.callback(self._lock.release)
@@ -177,6 +129,7 @@ class RunFolder:
         path = self.path / AUDIT
         data = text.encode()
         if path.is_file() and (before := path.read_bytes()) != data:
+            break_seal(self.path)
             write_atomic(self.path / f"audit-{hashlib.sha256(before).hexdigest()[:12]}.yaml", before)
         write_atomic(path, data)
 
@@ -202,6 +155,7 @@ class RunFolder:
 
         Raises TableError: As :meth:`write_table`.
         """
+        break_seal(self.path)
         for name, frame in frames.items():
             if frame is None:
                 self.remove_table(name)
@@ -250,7 +204,7 @@ class RunFolder:
         others = sorted(
             entry.name
             for entry in self.path.iterdir()
-            if entry.name not in (_LOCK, _OWNER) and not entry.name.startswith(TMP_PREFIX)
+            if entry.name not in LOCK_FILES and not entry.name.startswith(TMP_PREFIX)
         )
         if others:
             raise RunError(

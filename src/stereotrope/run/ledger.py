@@ -51,7 +51,7 @@ class Ledger:
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._guard = threading.Lock()
         self._door = threading.Lock()
-        self._broken: RunError | None = None
+        self._broken: RunError | OSError | None = None
         self._thread: threading.Thread | None = None
         if readonly:
             self._reading = self._open_for_reading()
@@ -171,7 +171,7 @@ class Ledger:
                 else:
                     done.set_exception(error)
 
-    def _commit(self, group: Sequence[_Order]) -> RunError | None:
+    def _commit(self, group: Sequence[_Order]) -> RunError | OSError | None:
         if self._broken is not None or not group:
             return self._broken
         try:
@@ -184,7 +184,7 @@ class Ledger:
                 finally:
                     if self._writing.in_transaction:
                         self._writing.execute("ROLLBACK")
-        except RunError as error:
+        except (RunError, OSError) as error:
             self._broken = error
         return self._broken
 
@@ -226,14 +226,18 @@ class Ledger:
                     f"{self.path}: another program has held it for {_BUSY_SECONDS:.0f} s; close that "
                     "program, then run the same command again"
                 ) from error
-            if name.startswith("SQLITE_CANTOPEN") or name == "SQLITE_NOMEM":
+            if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")) or name == "SQLITE_NOMEM":
                 # SQLite does not say why; the folder it lies in does, where too many files are open.
                 os.close(os.open(self.path.parent, os.O_RDONLY))
+                if self.path.exists():  # nor whether we may
+                    os.close(os.open(self.path, os.O_RDONLY if self.readonly else os.O_RDWR))
             if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
                 raise explain_full(self.path, str(error)) from error
+            again = "run the same command again"
+            if self.readonly:
+                again = f"continue the run with `stereotrope run audit.yaml -o {self.path.parent}`"
             raise RunDamaged(
-                f"{self.path}: cannot be read or written ({error}); run the same command again: what is "
-                "sound in it is salvaged"
+                f"{self.path}: cannot be read or written ({error}); {again}: what is sound in it is salvaged"
             ) from error
 
 

@@ -274,8 +274,9 @@ class Run:
         file = self.path / f"{name}.parquet"
         if not file.is_file():
             raise RunError(f"{file}: is not there yet; the run has not come that far, {_CONTINUE}")
+        data = file.read_bytes()
         try:
-            table = pl.read_parquet(io.BytesIO(file.read_bytes()))
+            table = pl.read_parquet(io.BytesIO(data))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise RunDamaged(
                 f"{file}: is torn or was changed ({error}); {_CONTINUE}: tables are made anew"

@@ -12,6 +12,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from stereotrope.errors import RunFormatError
@@ -112,6 +113,8 @@ def _damage(path: Path) -> str | None:
                     f"{path}: is a ledger of version {number}, this stereotrope reads up to {_VERSION}; "
                     "install a newer stereotrope to continue this run"
                 )
+            if _made(connection) != _ours():
+                return "its tables, indexes or triggers are not those it was made with"
             # Both ways of reading must agree, as `missing` reads the index and the tables the rows.
             bad = sum(
                 crc_of((stage, key, payload)) != crc
@@ -123,6 +126,21 @@ def _damage(path: Path) -> str | None:
             return f"{bad} {fail} checksum" if bad else None
     except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError, AttributeError) as error:
         return str(error)
+
+
+def _made(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """What a database consists of, in SQL: an index that lacks or a trigger loses items without an error."""
+    rows = connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+    )
+    return {(name, " ".join(str(sql).split())) for name, sql in rows}
+
+
+@cache
+def _ours() -> set[tuple[str, str]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        return _made(connection)
 
 
 def _salvaged(path: Path) -> list[LedgerRow]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,10 +15,18 @@ _SEAL, _LAST = "seal.json", "findings.parquet"
 _SEALED = ("run.json", "audit.yaml", "*.parquet", "embeddings/*.parquet")
 
 
-def write_seal(run: Path) -> None:
-    """Write the SHA-256 of every table, of ``run.json`` and of the audit file, by name."""
-    text = json.dumps(_digests(run), sort_keys=True, indent=2)
+def write_seal(run: Path, *, before: Mapping[str, str | None] | None = None) -> None:
+    """Write the SHA-256 of every table, of ``run.json`` and of the audit file, by name.
+
+    before: What these were, of files whose change is to be told further on.
+    """
+    text = json.dumps({**_digests(run), **(before or {})}, sort_keys=True, indent=2)
     write_atomic(run / _SEAL, f"{text}\n".encode())
+
+
+def break_seal(run: Path) -> None:
+    """Take the seal away before files are written, so that none counts as changed by hand meanwhile."""
+    (run / _SEAL).unlink(missing_ok=True)
 
 
 def is_sealed(run: Path) -> bool:
@@ -27,22 +35,24 @@ def is_sealed(run: Path) -> bool:
 
 
 @contextmanager
-def changes_told(run: Path) -> Iterator[None]:
+def changes_told(run: Path) -> Iterator[Mapping[str, str | None]]:
     """Tell of files that were changed since they were written, where work on a run fails in any other way.
+
+    Gives their names, each with the SHA-256 that was written.
 
     Raises RunDamaged: Something failed that no error of ours explains, and a file was not what was written
         when the work began, or nothing says what was written.
     """
     changed = _changed(run)
     try:
-        yield
+        yield {name: digest for name, digest in changed.items() if name != _SEAL}
     except (StereotropeError, OSError, MemoryError):
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if not changed:
             raise
         what = f"{', '.join(changed)} {'was' if len(changed) == 1 else 'were'} changed since the run was made"
-        if changed == [_SEAL]:
+        if [*changed] == [_SEAL]:
             what = f"{_SEAL}, which says what was written, is no longer there, and a file was changed"
         raise RunDamaged(
             f"{run}: {what} and cannot be read ({type(error).__name__}); continue the run with `stereotrope "
@@ -50,15 +60,17 @@ def changes_told(run: Path) -> Iterator[None]:
         ) from error
 
 
-def _changed(run: Path) -> list[str]:
+def _changed(run: Path) -> dict[str, str | None]:
+    """Names of files that are not as the seal has them, each with what it has; the seal's own without one."""
     try:
         sealed = json.loads((run / _SEAL).read_bytes())
     except (OSError, ValueError, RecursionError):
         sealed = None
     if not isinstance(sealed, dict):
-        return [_SEAL] if (run / _LAST).exists() else []
+        return {_SEAL: None} if (run / _LAST).exists() else {}
     found = _digests(run)
-    return [name for name in sorted({*sealed, *found}) if sealed.get(name) != found.get(name)]
+    names = sorted({*sealed, *found})
+    return {name: sealed.get(name) for name in names if sealed.get(name) != found.get(name)}
 
 
 def _digests(run: Path) -> dict[str, str]:

@@ -158,7 +158,7 @@ class PictureStore:
     def remove_damaged(self, damaged: Mapping[str, str]) -> None:
         """Move what is left of damaged pictures into ``quarantine/``."""
         for path in damaged:
-            if self.place is None and _sha256_of(path) and (self.root / path).is_file():
+            if self.place is None and _sha256_of(path) and os.path.lexists(self.root / path):
                 quarantine(self.root, self.root / path)
 
     def _check(self, path: str) -> str | None:

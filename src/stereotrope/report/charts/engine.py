@@ -7,6 +7,7 @@ when its input does, whatever became of the caller.
 
 import base64
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -79,4 +80,7 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    try:
+        _serve()
+    except BrokenPipeError:  # who asked was killed; what is left is written once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

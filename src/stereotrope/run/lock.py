@@ -1,0 +1,77 @@
+"""The lock of a run folder: one writer at a time."""
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+
+from stereotrope.errors import RunError, RunLocked
+from stereotrope.run.disk import write_atomic
+
+LOCK_FILES = _LOCK, _OWNER = ".lock", ".owner.json"
+"""What lies in a run folder that is, or was, written."""
+
+
+class RunLock:
+    """The lock of a run folder, free once its process is gone; a file beside it names the owner to others."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._owner = folder / _OWNER
+        self._lock = filelock.FileLock(folder / _LOCK, thread_local=False)
+
+    def acquire(self) -> str | None:
+        """Take the lock; return a note when its last owner died holding it.
+
+        Raises RunLocked: Another process (or another :class:`RunFolder` of this one) writes this run.
+        """
+        try:
+            self._lock.acquire(timeout=0)
+        except filelock.Timeout as error:
+            raise RunLocked(
+                f"{self._folder}: is being written by {self._describe()}; one writer a run. Wait for it, "
+                "stop it, or choose another folder; meanwhile `stereotrope show` and `stereotrope report -o "
+                "<elsewhere>` read"
+            ) from error
+        died = self._describe() if self._owner.exists() else None
+        now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": now}
+        try:
+            write_atomic(self._owner, json.dumps(mine, sort_keys=True).encode())
+        except RunError:
+            self._lock.release()
+            raise
+        if died is None:
+            return None
+        return f"the last writer, {died}, ended without closing the run; continued from its ledger"
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._owner.unlink(missing_ok=True)
+        self._lock.release()
+
+    def _describe(self) -> str:
+        try:
+            owner = json.loads(self._owner.read_bytes())
+            return f"process {int(owner['pid'])} on host {owner['host']} since {owner['started']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return "another process that left no name"
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Keep others from writing a run while its report is written.
+
+    Raises RunLocked: Another process (or another :class:`~stereotrope.run.RunFolder` of this one) writes it.
+    """
+    lock = RunLock(folder)
+    lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
