@@ -13,7 +13,7 @@ from tests.audit.tampering import of_columns, of_files, of_info, of_tables
 from stereotrope import report
 from stereotrope.audit import Audit
 from stereotrope.cli import main
-from stereotrope.errors import RunDamaged
+from stereotrope.errors import AuditFileError, RunDamaged
 from stereotrope.run import open as open_run
 
 
@@ -116,6 +116,15 @@ def test_what_is_measured_of_changed_pictures_and_audit_says_so_until_the_run_ma
         assert [note.split(" were")[0] for note in notes(folder)] == ["audit.yaml, images.parquet"]
     Audit.from_text(AUDIT).run(folder)
     assert notes(folder) == []
+
+
+@pytest.mark.parametrize("text", ["", "{}", "suite: objects\nobjects: [car]\n", "a: ["])
+def test_a_copy_of_the_audit_that_is_none_any_more_is_told_as_the_runs_own(finished, tmp_path, text):
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    (folder / "audit.yaml").write_text(text)
+    with pytest.raises(AuditFileError, match=r"audit\.yaml:\d+: .*\. This is the copy that the run keeps; "):
+        Audit.from_run(folder)
 
 
 def test_a_table_that_may_not_be_read_is_told_as_that(finished, monkeypatch):

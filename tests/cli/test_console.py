@@ -123,6 +123,14 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
     assert f"Report: {tmp_path}" in out.replace("\n", "")
 
 
+def test_the_place_of_the_report_is_named_without_control_characters(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("stereotrope.run.open", lambda folder: None)
+    monkeypatch.setattr("stereotrope.report.headline", lambda run, **_: {})
+    monkeypatch.setattr("stereotrope.cli.console.print_headline", lambda *_: None)
+    carry_out_in_terminal(lambda watcher, stop: None, tmp_path / "a\x1b[31m\u202e", Settings())
+    assert "a‹U+001B›[31m‹U+202E›" in capsys.readouterr().out.replace("\n", "")
+
+
 def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
     head = {
         "title": "T", "asked": [], "summary": "s", "counts": {"images": 9},

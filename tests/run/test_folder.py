@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,7 @@ from tests.run.conftest import png
 
 from stereotrope import __version__
 from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
-from stereotrope.run import FORMAT_VERSION, RunFolder
+from stereotrope.run import FORMAT_VERSION, Run, RunFolder, make_folder
 from stereotrope.run.disk import write_atomic
 from stereotrope.run.folder import read_info
 from stereotrope.tables import FINDINGS, IMAGES, PROMPTS, REFERENCE
@@ -257,6 +258,33 @@ def test_info_names_its_versions_and_has_the_same_bytes_whatever_the_order(tmp_p
         run.write_info({"seed": 1, "title": "é", "format_version": 77})
     assert (tmp_path / "run.json").read_bytes() == before
     assert json.loads(before)["format_version"] == FORMAT_VERSION
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("s3://bucket/first", "s3:/bucket/first: is an address, and runs and reports lie in folders of this"),
+        ("bad\udcff", r"'bad\\udcff': the name of the folder must be UTF-8; rename it"),
+    ],
+)
+def test_what_can_be_no_folder_of_a_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, match: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for opened in (RunFolder(name).__enter__, partial(Run, name), partial(make_folder, Path(name))):
+        with pytest.raises(RunError, match=match):
+            opened()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_may_be_called_as_sqlite_calls_a_file_with_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with RunFolder("file:x?mode=ro") as run:
+            run.ledger.put("images", "a", {})
+    assert (tmp_path / "file:x?mode=ro" / "ledger.db").is_file()
 
 
 @pytest.mark.parametrize("blocked", ["a folder in its place", "no folder for it"])

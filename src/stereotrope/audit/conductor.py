@@ -95,8 +95,14 @@ class Audit:
         run = open_run(folder)
         info = run.info
         require_packages(folder, info)
-        source = Source(run.audit_text, str(folder / "audit.yaml"), folder / info.get("audit_base", "."))
-        return cls._of(source, info.get("seed") if seed is None else seed)
+        name, base = str(folder / "audit.yaml"), folder / info.get("audit_base", ".")
+        try:
+            source = Source(run.audit_text, name, base)
+            return cls._of(source, info.get("seed") if seed is None else seed)
+        except AuditFileError as error:
+            again = f"`stereotrope run audit.yaml -o {folder}` makes it anew from yours"
+            error.args = (f"{error}. This is the copy that the run keeps; {again}",)
+            raise
 
     @classmethod
     def _of(cls, source: Source, seed: int | None) -> Self:

@@ -212,13 +212,14 @@ def report(
     """
     from stereotrope import report as reports
     from stereotrope.cli.console import working
+    from stereotrope.escape import visible
     from stereotrope.run import open as open_run
     from stereotrope.run import writing
 
     run = open_run(folder)
     with working(settings) as (_, stop), nullcontext() if output is not None else writing(folder):
         page = reports.write(run, out=output, stop=stop)
-    typer.echo(page)
+    typer.echo(visible(str(page)))
     if open_report:
         typer.launch(str(page))
 

@@ -16,6 +16,7 @@ from stereotrope.cli.entries import entry_of
 from stereotrope.cli.scores import MOST_SCORES
 from stereotrope.clients import is_model, redact
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, UsageError
+from stereotrope.escape import visible
 from stereotrope.report.numbers import number, probability
 from stereotrope.terminal import console, print_json, print_line, print_rows, safe
 
@@ -135,7 +136,7 @@ def _print(found: Calibration, folder: Path, settings: Settings) -> None:
     out.print()
     _print_divergences(found, out)
     out.print()
-    out.print(Text(f"Report: {folder / 'report' / 'index.html'}"))
+    out.print(Text(f"Report: {visible(str(folder / 'report' / 'index.html'))}"))
 
 
 def _print_card(card: Mapping[str, Any], out: Console) -> None:

@@ -21,7 +21,7 @@ from rich.text import Text
 from stereotrope.cli.scores import print_scores
 from stereotrope.cli.stopping import begins_to_keep, command_line, handling, stopped
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
-from stereotrope.escape import terminal
+from stereotrope.escape import terminal, visible
 from stereotrope.terminal import console, print_wrapped, safe
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def carry_out_in_terminal(
             missing = error
     print_headline(reports.headline(open_run(folder), words=known_words, texts=False), settings)
     page = folder / "report" / "index.html"
-    console(settings).print(Text(f"Report: {page}"))
+    console(settings).print(Text(f"Report: {visible(str(page))}"))
     if open_report:
         webbrowser.open(page.resolve().as_uri())
     if missing is not None:

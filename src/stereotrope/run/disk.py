@@ -22,6 +22,8 @@ QUARANTINE = "quarantine"
 LONGEST_STEM = 100
 """Characters of a thing's name in that of its file."""
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -69,11 +71,29 @@ def sync_folder(folder: Path | str) -> None:
         os.close(handle)
 
 
+def require_folder_name(path: Path) -> None:
+    """Refuse what can be no name of a folder of ours.
+
+    Raises RunError: It is an address, or not UTF-8, which readers of tables cannot open.
+    """
+    name = str(path)
+    if _ADDRESS.match(name) and not path.is_dir():
+        raise RunError(
+            f"{name}: is an address, and runs and reports lie in folders of this "
+            "computer; choose one (pictures of a run can lie elsewhere: --pictures)"
+        )
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise RunError(f"{name!a}: the name of the folder must be UTF-8; rename it") from None
+
+
 def make_folder(path: Path) -> Path:
     """Make a folder and those above it, where they are not there; return it.
 
-    Raises RunError: The disk is full.
+    Raises RunError: The disk is full, or it has the name of something else.
     """
+    require_folder_name(path)
     with full_is_run_error(path):
         path.mkdir(parents=True, exist_ok=True)
     return path

@@ -18,6 +18,7 @@ from stereotrope.run.disk import (
     file_stem,
     full_is_run_error,
     quarantine,
+    require_folder_name,
     sweep,
     sync_folder,
     write_atomic,
@@ -197,6 +198,7 @@ class RunFolder:
         write_atomic(self.path / INFO, f"{text}\n".encode())
 
     def _refuse_strangers(self) -> None:
+        require_folder_name(self.path)
         if self.path.exists() and not self.path.is_dir():
             raise RunError(f"{self.path}: is a file; a run is a folder, choose another path")
         if not self.path.is_dir() or (self.path / INFO).exists() or (self.path / LEDGER).exists():

@@ -194,7 +194,7 @@ class Ledger:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+            self.path.absolute(), isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
         )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

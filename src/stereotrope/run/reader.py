@@ -16,6 +16,7 @@ from ruamel.yaml.error import YAMLError
 from stereotrope.clients import totals_of
 from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.further_tables import TABLES
+from stereotrope.run.disk import require_folder_name
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.looks import looks_in
@@ -48,6 +49,7 @@ class Run:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        require_folder_name(self.path)
         if not self.path.exists():
             raise RunError(f"{self.path}: there is no such folder; give the folder of a run")
         if not (self.path / INFO).is_file():

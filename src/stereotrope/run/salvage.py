@@ -81,7 +81,7 @@ def _build(path: Path, rows: Iterable[LedgerRow]) -> None:
     temporary = path.with_name(f".tmp-{path.name}")
     for suffix in ("", "-journal"):
         temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
-    with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+    with contextlib.closing(sqlite3.connect(temporary.absolute(), isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(_SCHEMA)
         connection.execute("BEGIN")
@@ -98,7 +98,7 @@ def _damage(path: Path) -> str | None:
     if not head.startswith(_MAGIC):
         return f"its header is not SQLite's; {path.stat().st_size} bytes"
     try:
-        with contextlib.closing(sqlite3.connect(path)) as connection:
+        with contextlib.closing(sqlite3.connect(path.absolute())) as connection:
             (found,) = connection.execute("PRAGMA application_id").fetchone()
             (number,) = connection.execute("PRAGMA user_version").fetchone()
             said = [text for (text,) in connection.execute("PRAGMA integrity_check(3)")]
