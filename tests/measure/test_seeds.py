@@ -141,9 +141,8 @@ def test_what_a_row_says_of_seeds_is_what_was_done() -> None:
     labels = study(13, (2, 8, 6), 0.1, 0.2, both=False)
     known = {"baseline": "base", "n_permutations": 100, "n_bootstrap": 1}
     assert measure.bds(labels, **known)["method"].str.contains("shared seeds").all()
-    # Pictures are the units where each prompt has one.
-    single = labels.with_columns(prompt_id="image_id", seed=pl.col("seed") % 5)
-    assert not measure.bds(single, **known)["method"].str.contains("shared seeds").any()
+    own = labels.with_columns(seed=pl.int_range(pl.len()))
+    assert not measure.bds(own, **known)["method"].str.contains("shared seeds").any()
 
 
 def test_seeds_may_be_texts_and_one_that_is_no_number_is_not_known() -> None:
@@ -167,6 +166,24 @@ def test_what_seeds_are_called_changes_nothing() -> None:
     for call in (lambda of: measure.share_difference(of, value="pink"), divergences):
         one, other = (call(of).select("low", "high", "p_value").to_numpy() for of in (labels, called))
         assert one == pytest.approx(other, abs=1e-9)
+
+
+def test_seeds_of_prompts_of_one_picture_each_count() -> None:
+    rng = np.random.default_rng(21)
+    sides = [made(rng, (60, 16, 5), 0.3, 0.0, 0.2, rng.normal(size=(60, 5))) for _ in range(2)]
+    labels = framed(base=sides[0], women=sides[1]).with_columns(prompt_id=pl.format("p{}", "image_id"))
+    told, blind = (measure.share_difference(of, value="pink") for of in (labels, labels.drop("seed")))
+    assert (told["p_value"] <= 0.05).mean() <= 0.1 < (blind["p_value"] <= 0.05).mean()
+    assert held(told, 0.0) >= 0.9 > held(blind, 0.0)
+    rejected = [float((divergences(of)["p_value"] <= 0.05).mean()) for of in (labels, labels.drop("seed"))]
+    assert rejected[0] <= 0.1 < rejected[1]
+    shares = [measure.share(of, value="pink", by=["group"]) for of in (labels, labels.drop("seed"))]
+    assert held(shares[0], 0.3) >= 0.85 > held(shares[1], 0.3)
+    evidence, scope = FindingEvidence(labels), {"generator": "m", "object": "cup"}
+    for row in told.head(3).iter_rows(named=True):
+        cells = [evidence.cell(row["attribute"], {**scope, "group": g}) for g in ("women", "base")]
+        found = difference_of(*cells, "pink", level=0.95)
+        assert found == pytest.approx((row["value"], row["low"], row["high"]), abs=1e-9)
 
 
 def test_groups_without_a_baseline_count_what_seeds_do_to_one_alone() -> None:

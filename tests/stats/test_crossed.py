@@ -8,6 +8,7 @@ from scipy import stats
 
 from stereotrope.stats import (
     ICC_GRID,
+    Across,
     Crossed,
     Scatter,
     crossed_evidence,
@@ -85,3 +86,52 @@ def test_members_of_clusters_and_of_groups_across_them_are_both_alike() -> None:
     none = Crossed(np.zeros(1), across)
     alone = effective_trials(n, weights, starts=[0])
     assert effective_trials(n, weights, starts=[0], crossed=none) == pytest.approx(alone, rel=1e-12)
+
+
+def members(
+    rng: np.random.Generator, clusters: int, groups: int, of_group: float
+) -> tuple[Across, np.ndarray]:
+    cluster, group = (of.ravel() for of in np.indices((clusters, groups)))
+    drawn = rng.normal(size=clusters * groups) * np.sqrt(1 - of_group)
+    return Across(cluster, group), drawn + np.sqrt(of_group) * rng.normal(size=groups)[group]
+
+
+def test_what_members_of_a_group_have_in_common_is_seen_in_the_table_of_counts() -> None:
+    y = (np.random.default_rng(3).random((9, 7)) < 0.4).astype(float)
+    cluster, group = (of.ravel() for of in np.indices(y.shape))
+    told = Across(cluster, group).crossed(y.ravel())
+    assert told.weights == pytest.approx(crossed_weights([crossed_evidence(scatter_of(y))])[0])
+    assert float(told.alike) == 8
+    # Of two values that add up one says it all.
+    assert Across(cluster, group).crossed(y.ravel(), 1 - y.ravel()).weights == pytest.approx(told.weights)
+
+
+def test_an_interval_reaches_as_far_as_the_mean_strays_with_groups() -> None:
+    rng = np.random.default_rng(6)
+    for of_group in (0.0, 0.1, 0.3):
+        reaches, means, errors = [], [], []
+        for _ in range(150):
+            across, moved = members(rng, 20, 20, of_group)
+            reaches.append(across.reach(moved))
+            means.append(moved.mean())
+            errors.append(moved.std() / 20)
+        needed = np.std(means) / np.mean(errors)
+        assert np.mean(reaches) == pytest.approx(needed, rel=0.15)
+
+
+def test_nothing_reaches_further_where_no_member_moves_a_score_or_none_shares_a_group() -> None:
+    across, moved = members(np.random.default_rng(7), 6, 5, 0.5)
+    assert across.reach(np.ones(30)) == 1
+    assert across.reach(np.full(30, np.nan)) == 1
+    assert Across(across.cluster, np.arange(30)).reach(moved) == 1
+    assert across.reach(moved) > 1
+    assert across.reach(moved, level=0.99) > across.reach(moved, level=0.5)
+
+
+def test_some_members_are_numbered_anew() -> None:
+    across, moved = members(np.random.default_rng(8), 6, 5, 0.5)
+    kept = across.cluster > 1
+    some = across.among(kept)
+    assert (some.cluster.min(), some.cluster.max(), some.group.max()) == (0, 3, 4)
+    one = Across(across.cluster[kept] - 2, across.group[kept])
+    assert some.reach(moved[kept]) == one.reach(moved[kept])

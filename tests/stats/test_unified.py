@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import f as f_distribution
 from scipy.stats import norm, t
 
-from stereotrope.stats import unified_interval
+from stereotrope.stats import scatter_likeness, unified_interval
 
 
 @pytest.mark.parametrize(("dimensions", "freedom"), [(1, np.inf), (1, 8), (3, 20), (8, 6)])
@@ -41,3 +41,11 @@ def test_what_is_seen_further_away_is_further_away() -> None:
     assert (np.diff(low) >= 0).all()
     assert (np.diff(high) >= 0).all()
     assert (low < high).all()
+
+
+def test_deviations_are_as_alike_from_either_side() -> None:
+    deviations = np.random.default_rng(1).normal(size=(3, 8))
+    values = np.linalg.eigvalsh(deviations @ deviations.T)
+    for of in (deviations, deviations.T):
+        assert scatter_likeness(of) == pytest.approx((values**2).sum() / values.sum() ** 2)
+    assert scatter_likeness(np.zeros((3, 8))) == 0

@@ -313,6 +313,8 @@ def read_cell_table(
     told = told.with_columns(pl.col("n", "missing", "n_excluded", "n_prompts").fill_null(0))
     told = told.with_columns(pl.col("repeated", "unknown").fill_null(False))
     seeds = SharedSeeds.of(by_seed, told.height) if shared else None
+    if seeds is not None:
+        told = told.with_columns(repeated=pl.col("repeated") | pl.Series(seeds.alike > 0))
     return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen, seeds)
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeVar
@@ -78,7 +78,9 @@ class Cell:
     @cached_property
     def claim(self) -> Claim:
         """What its shares speak of."""
-        return claim_of(self.prompts)
+        claim = claim_of(self.prompts)
+        shared = self.seed_grid is not None if self.seeds is None else float(self.seeds.alike) > 0
+        return replace(claim, repeated=claim.repeated or shared)
 
     @property
     def flags(self) -> dict[str, bool]:

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
-from stereotrope.stats import ICC_GRID, Crossed, Scatter, crossed_evidence, crossed_weights
+from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN, Claim
+from stereotrope.stats import ICC_GRID, Across, Crossed, Scatter, crossed_evidence, crossed_weights
 from stereotrope.stats.arrays import Floats
 
 _CELL, _ROW = "cell", "row"
@@ -80,6 +80,12 @@ class SharedSeeds:
         kept = seen.join(
             shared.filter("prompt_id").select(_CELL), on=_CELL, how="semi", maintain_order="left"
         )
+        # Prompts of one picture each cannot be told from it: these are scattered about the cell's share.
+        of_prompt = kept.group_by(_CELL, "prompt_id").agg(pl.col("k").sum())
+        single = of_prompt.group_by(_CELL).agg(pl.col("k").max() == 1).filter("k")[_CELL]
+        asked = pl.when(pl.col(_CELL).is_in(single.implode())).then(pl.lit("")).otherwise("prompt_id")
+        keys = [_CELL, "value", "prompt_id", SEED_COLUMN]
+        kept = kept.with_columns(prompt_id=asked).group_by(keys, maintain_order=True).agg(pl.col("k").sum())
         return cls(kept, n_cells) if kept.height else None
 
     @classmethod
@@ -130,11 +136,15 @@ class SharedSeeds:
         joined = rows.join(of_prompt, on=on, nulls_equal=True, maintain_order="left")
         more = (k - n * pl.col("k_all") / pl.col("n_all")).sum()
         residuals = joined.group_by(_ROW, SEED_COLUMN, maintain_order=True).agg(more=more)
+        number, squares = (of[cell.to_numpy()] for of in self._sizes)
+        together = np.zeros(len(cell), bool)
+        together[of_prompt.group_by(_ROW).len().filter(len=1)[_ROW].to_numpy()] = True
+        scale = np.where(together, _about_a_mean(number**2 / squares), 1.0)
+        residuals = residuals.with_columns(more=pl.col("more") * scale[residuals[_ROW].to_numpy()])
         residuals = residuals.sort(_ROW, SEED_COLUMN)
         between = _spread(
             residuals.group_by(_ROW, maintain_order=True).agg(of=(pl.col("more") ** 2).sum()), len(cell)
         )
-        number, squares = (of[cell.to_numpy()] for of in self._sizes)
         there = np.where(np.isnan(number), np.nan, 0.0)
         scatter = Scatter(between + there, scattered + there, squares / number, number**2 / squares)
         return SeedRows(scatter, number, residuals)
@@ -242,15 +252,19 @@ class SeedGrid:
         n: How many pictures each of these stands for.
         """
         (_, prompt), (seeds, seed) = (np.unique(of, return_inverse=True) for of in codes[1:])
-        n_prompts, n_pairs = int(prompt.max()) + 1, np.unique(codes[1:], axis=1).shape[1]
-        if n_prompts < FEWEST_PROMPTS or len(seeds) < FEWEST_SEEDS or n_pairs <= len(seeds):
+        n_prompts = int(prompt.max()) + 1
+        if not share_seeds(prompt, seed):
             return None
         grid = np.zeros((len(values), n_prompts, len(seeds)))
         np.add.at(grid, (codes[0], prompt, seed), n)
+        if grid.sum(axis=(0, 2)).max() == 1:  # prompts that cannot be told from their pictures
+            grid = grid.sum(axis=1, keepdims=True)
         each, shown = grid.sum(axis=0), grid.sum(axis=2)
         share = shown / each.sum(axis=1)
         more, within = grid.sum(axis=1) - share @ each, np.diag(shown.sum(axis=1)) - share @ shown.T
         squares = float((each.sum(axis=0) ** 2).sum())
+        if len(each) == 1:
+            more = more * _about_a_mean(each.sum() ** 2 / squares)
         return cls(tuple(values), tuple(seeds.tolist()), more, within, shown.sum(axis=1), squares)
 
     @property
@@ -291,6 +305,35 @@ def seeds_apart(one: SeedGrid, other: SeedGrid, value: str) -> tuple[Crossed, Cr
     evidence = evidence_apart([(one, one.one(value)), (other, -other.one(value))])
     weights = crossed_weights([evidence])[0]
     return Crossed(np.asarray(one.alike), weights), Crossed(np.asarray(other.alike), weights)
+
+
+def across_units(frame: pl.DataFrame, claim: Claim, units: NDArray[np.int64]) -> tuple[Claim, Across | None]:
+    """The seeds that the prompts of a cell share, beside its units; None where they share none.
+
+    frame: One row a picture; ``seed`` may be a column.
+    claim, units: As of :func:`~stereotrope.measure.units.units_of`.
+    Returns claim, across: Pictures that share seeds are not independent, though each be of its own prompt.
+    """
+    if not claim.prompts or SEED_COLUMN not in frame.columns:
+        return claim, None
+    told = frame[SEED_COLUMN]
+    told = told.fill_nan(None) if told.dtype.is_float() else told
+    seeds = (told.rank("dense").cast(pl.Int64) - 1).fill_null(-1).to_numpy()
+    if told.null_count() or not share_seeds(units, seeds):
+        return claim, None
+    return replace(claim, repeated=True), Across(units, seeds)
+
+
+def share_seeds(prompt: NDArray[np.int64], seed: NDArray[np.int64]) -> bool:
+    """Whether prompts, four or more, share four seeds or more."""
+    n_seeds, n_pairs = len(np.unique(seed)), np.unique(np.stack([prompt, seed]), axis=1).shape[1]
+    return len(np.unique(prompt)) >= FEWEST_PROMPTS and n_seeds >= FEWEST_SEEDS and n_pairs > n_seeds
+
+
+def _about_a_mean(groups: ArrayLike) -> Floats:
+    """How many times as far groups lie from what they are of as from their own mean."""
+    number = np.asarray(groups, np.float64)
+    return np.asarray(np.sqrt(number / np.maximum(number - 1, 1e-9)))
 
 
 def _spread(sums: pl.DataFrame, size: int) -> Floats:

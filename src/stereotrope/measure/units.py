@@ -23,6 +23,8 @@ seen how prompts differ."""
 SEED_COLUMN = "seed"
 FEWEST_SEEDS = 4
 """Seeds that prompts share where a number speaks of other seeds too, for the same reason."""
+SEEDS_COUNTED = "shared seeds counted"
+"""What the method of an estimate says where they are."""
 THESE_PROMPTS = "these prompts"
 LIKE_THESE = "prompts like these"
 
@@ -34,7 +36,7 @@ class Claim:
     """What interval and p of a cell, or of a comparison, rest on.
 
     prompts: Whether prompts are the units; else pictures are.
-    repeated: Whether any prompt has several pictures.
+    repeated: Whether any prompt has several pictures, or prompts share seeds.
     known: Whether the frame says of every picture which prompt it is of.
     matched: Whether prompts are the units and both sides have the same ones.
     """
@@ -46,7 +48,7 @@ class Claim:
 
     @property
     def clustered(self) -> bool:
-        """Whether pictures are not independent: prompts are the units, and some has several pictures."""
+        """Whether pictures are not independent: prompts are the units, and have several or share seeds."""
         return self.prompts and self.repeated
 
     @property

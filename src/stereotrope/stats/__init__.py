@@ -11,7 +11,11 @@ from stereotrope.stats.agreement import (
     spearman,
 )
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
-from stereotrope.stats.cluster_evenness import cluster_unevenness_interval, shares_so_uneven
+from stereotrope.stats.cluster_evenness import (
+    cluster_unevenness_interval,
+    shares_so_uneven,
+    unevenness_slopes,
+)
 from stereotrope.stats.cluster_interval import (
     cluster_js_interval,
     cluster_scatter,
@@ -19,7 +23,7 @@ from stereotrope.stats.cluster_interval import (
 )
 from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.cluster_share import cluster_share_interval, sizes_alike
-from stereotrope.stats.cluster_tail import beta_binomial_test, beyond_exact, clusters_apart
+from stereotrope.stats.cluster_tail import MOST_WAYS, beta_binomial_test, beyond_exact, clusters_apart
 from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
     cluster_flip_test,
@@ -27,7 +31,7 @@ from stereotrope.stats.clusters import (
     shared_correlation,
 )
 from stereotrope.stats.counts import pairwise_js
-from stereotrope.stats.crossed import Scatter, crossed_evidence, crossed_weights
+from stereotrope.stats.crossed import Across, Scatter, crossed_evidence, crossed_weights
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
     entropy,
@@ -114,9 +118,10 @@ from stereotrope.stats.spectrum import (
 )
 from stereotrope.stats.spending import look_alpha
 from stereotrope.stats.tails import js_tail
-from stereotrope.stats.unified import unified_interval
+from stereotrope.stats.unified import scatter_likeness, unified_interval
 from stereotrope.stats.vendi import (
     tfidf,
+    vendi_influence,
     vendi_left_out,
     vendi_of_kernel,
     vendi_score,
@@ -126,6 +131,8 @@ from stereotrope.stats.vendi import (
 
 __all__ = [
     "ICC_GRID",
+    "MOST_WAYS",
+    "Across",
     "Clustered",
     "Crossed",
     "GramSums",
@@ -219,6 +226,7 @@ __all__ = [
     "resampled_counts",
     "resampled_js",
     "resampled_shares",
+    "scatter_likeness",
     "share_deviation",
     "shared_correlation",
     "shares_so_uneven",
@@ -236,8 +244,10 @@ __all__ = [
     "standardised_change",
     "tfidf",
     "unanimous_js",
+    "unevenness_slopes",
     "unified_interval",
     "unit_sums",
+    "vendi_influence",
     "vendi_left_out",
     "vendi_of_kernel",
     "vendi_score",

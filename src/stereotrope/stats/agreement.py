@@ -136,7 +136,9 @@ def gwet_ac1(counts: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
     return _beyond(observed, (shares * (1 - shares)).sum(axis=-1) / (k - 1))
 
 
-def agreement_interval(value: float, left_out: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+def agreement_interval(
+    value: float, left_out: ArrayLike, *, level: float = 0.95, reach: float = 1.0
+) -> tuple[float, float]:
     r"""Interval of a score of agreement, which is 1 at most: Student's on the scale of :math:`\log(1 - s)`.
 
     With the jackknife's standard error :math:`e` of the score :math:`s` over ``m`` units and
@@ -146,6 +148,7 @@ def agreement_interval(value: float, left_out: ArrayLike, *, level: float = 0.95
 
     value: The score, of all units.
     left_out: The score without each unit in turn, shape ``(m,)``; NaN ones are left out.
+    reach: How many times as far it reaches for what crosses the units (:meth:`Across.reach`).
     Returns low, high: ``high`` is below 1; ``low`` may lie below what the score can reach.
     Undefined: NaN at 1, with fewer than two units, and where the score is the same whichever is left out.
     Source: Tukey (1958), Ann. Math. Statist. 29 (jackknife).
@@ -153,8 +156,8 @@ def agreement_interval(value: float, left_out: ArrayLike, *, level: float = 0.95
     low, high = jackknife_interval(value, left_out, level=level)
     if not value < 1 or np.isnan(low):
         return float("nan"), float("nan")
-    reach = min((high - low) / 2 / (1 - value), _FURTHEST)
-    return float(1 - (1 - value) * np.exp(reach)), float(1 - (1 - value) * np.exp(-reach))
+    far = min((high - low) / 2 / (1 - value) * reach, _FURTHEST)
+    return float(1 - (1 - value) * np.exp(far)), float(1 - (1 - value) * np.exp(-far))
 
 
 def _observed_and_shares(table: Floats, weights: Floats | None) -> tuple[Floats, Floats]:

@@ -1,13 +1,16 @@
 """Intervals of how unevenly the members of clusters share some values, by how the clusters differ."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.cluster_share import cluster_share_interval
+from stereotrope.stats.crossed import noise_growth
 from stereotrope.stats.divergence import expected_sum
-from stereotrope.stats.icc import effective_counts
-from stereotrope.stats.unified import divergence_interval
+from stereotrope.stats.icc import Crossed, effective_counts
+from stereotrope.stats.unified import divergence_interval, scatter_likeness
 
 _BORROWED = 1.0
 """Independent members' worth of even shares that the shares are smoothed with."""
@@ -18,7 +21,9 @@ _HALVED = 50
 """Times that the way to shares is halved."""
 
 
-def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+def cluster_unevenness_interval(
+    counts: ArrayLike, *, level: float = 0.95, crossed: Sequence[Crossed] = ()
+) -> tuple[float, float]:
     r"""Interval of the divergence from even shares over its greatest, by the clusters' scatter.
 
     :math:`D = 1 + \frac{1}{\log_2 k} \sum_j p_j \log_2 p_j`, one less the entropy over its greatest. As
@@ -28,6 +33,8 @@ def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tu
 
     counts: How often each value is in each cluster, shape ``(k, m)``; two values and two clusters at least,
         each of these with a member.
+    crossed: What is known of groups across clusters: in the shares of values, in what D changes with
+        (:func:`unevenness_slopes`), and in the share of the most frequent value; none where there are none.
     Returns low, high: In [0, 1]; 0 is even, 1 is one value only.
     """
     each = np.asarray(counts, np.float64)
@@ -40,20 +47,21 @@ def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tu
     alike = max(1.0, between / independent) if independent > 0 else 1.0
     floor = 1 + expected_sum(_bits, int(n), k) / most
     unit = floor / (k - 1)
-    noise = max(alike * floor, unit / 100)
+    near, further = (noise_growth(alike, n / m, of, level=level) for of in crossed[:2]) if crossed else (1, 1)
+    noise = max(alike * floor, unit / 100) * near
 
     borrowed = _BORROWED * alike
     smooth = (share * n + borrowed / k) / (n + borrowed)
     without = (each.sum(axis=1, keepdims=True) - each + borrowed / k) / (n - sizes + borrowed)
     moved = _unevenness(without) - _unevenness(without).mean()
-    slopes = np.log2(smooth * k) / most
+    slopes = _slopes(smooth)
     alone = ((smooth * slopes**2).sum() - (smooth @ slopes) ** 2) / n
-    variance = max((moved**2).sum() * (m - 1) / m, alone * alike, unit**2 / 1000)
+    variance = max((moved**2).sum() * (m - 1) / m, alone * alike, unit**2 / 1000) * further
     value, middle = (float(_unevenness(of[:, None])[0]) for of in (share, smooth))
     ends = divergence_interval(
         np.array([value]),
         np.array([noise]),
-        (deviation.T @ deviation)[None] * (noise / max(between, _TINY)),
+        np.array([scatter_likeness(deviation)]),
         np.array([variance / max(4 * middle * (1 - middle), 1e-6)]),
         np.array([k - 1.0]),
         m - 1,
@@ -62,7 +70,7 @@ def cluster_unevenness_interval(counts: ArrayLike, *, level: float = 0.95) -> tu
     )
     low, high = (float(end[0]) for end in ends)
     # One end alone is at stake here.
-    least = _least(each, sizes, level**2)
+    least = _least(each, sizes, level**2, crossed[2] if crossed else None)
     return max(0.0, min(low, least, value)), min(1.0, max(high, value))
 
 
@@ -87,15 +95,29 @@ def shares_so_uneven(shares: ArrayLike, unevenness: float) -> Floats:
     return np.asarray(start + high * (end - start))
 
 
-def _least(counts: Floats, sizes: Floats, level: float) -> float:
+def _least(counts: Floats, sizes: Floats, level: float, crossed: Crossed | None) -> float:
     """The least divergence that the share of the most frequent value leaves possible, if others are few."""
     often = counts[counts.sum(axis=1).argmax()]
-    hits, trials = effective_counts(often, sizes, level=level)
+    hits, trials = effective_counts(often, sizes, level=level, crossed=crossed)
     if trials - hits >= _FEW:
         return 1.0
-    share = max(cluster_share_interval(often, sizes, level=level)[0], 1 / len(counts))
+    least, _ = cluster_share_interval(often, sizes, level=level, crossed=crossed)
+    share = max(least, 1 / len(counts))
     others = np.full(len(counts) - 1, (1 - share) / (len(counts) - 1))
     return float(_unevenness(np.append(share, others)[:, None])[0])
+
+
+def unevenness_slopes(counts: ArrayLike) -> Floats:
+    """How much the divergence from even shares changes with each share; those of no member as of one more.
+
+    counts: Of each value, shape ``(k,)``.
+    """
+    shown = np.asarray(counts, np.float64)
+    return _slopes((shown + 1 / len(shown)) / (shown.sum() + 1))
+
+
+def _slopes(shares: Floats) -> Floats:
+    return np.asarray(np.log2(shares * len(shares)) / np.log2(len(shares)))
 
 
 def _unevenness(shares: Floats) -> Floats:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.cluster_js import Clustered
+from stereotrope.stats.crossed import noise_growth
 from stereotrope.stats.divergence import js_terms
-from stereotrope.stats.icc import ICC_GRID, Crossed, widened_number
-from stereotrope.stats.unified import divergence_interval
+from stereotrope.stats.icc import Crossed
+from stereotrope.stats.unified import divergence_interval, scatter_likeness
 
 _LN2 = float(np.log(2.0))
 _BORROWED = 1.0
@@ -29,7 +30,7 @@ class _Spread:
     between, alike: What the clusters' scatter adds to a divergence on average, and how many times what
         independent images would add that is, at least 1.
     unit: What one dimension adds where images are independent, over the pairs of groups.
-    gram: Products of the clusters' deviations, shape (n_attributes, n_clusters, n_clusters).
+    deviations: Of the clusters, of each attribute by column and cluster.
     moved: By how much each cluster moves the divergence, shape (n_attributes, n_clusters).
     smooth: Divergence of the smoothed shares that it is moved from.
     images_alone: Variance of the divergence if images were independent.
@@ -38,7 +39,7 @@ class _Spread:
     between: Floats
     alike: Floats
     unit: Floats
-    gram: Floats
+    deviations: Sequence[Floats]
     moved: Floats
     smooth: Floats
     images_alone: Floats
@@ -77,17 +78,17 @@ def cluster_js_interval(
     variance = np.maximum(variance, unit**2 / 1000) * further
     scale = np.sqrt(variance / np.maximum((found.moved**2).sum(axis=1), _TINY**2))
     moved = found.moved * scale[:, None]
-    gram = found.gram * (noise / np.maximum(found.between, _TINY))[:, None, None]
-    n = len(js)
     # The mean of attributes first: its deviations are theirs side by side, each a part of n.
     value = np.append(js.mean(), js)
+    scale_to = np.sqrt(noise / np.maximum(found.between, _TINY))
+    together = np.concatenate([of * by for of, by in zip(found.deviations, scale_to, strict=True)])
+    likeness = np.array([scatter_likeness(of) for of in (together, *found.deviations)])
     noise = np.append(noise.mean(), noise)
-    grams = np.concatenate([gram.sum(axis=0, keepdims=True) / n, gram])
     variance = np.append((moved.mean(axis=0) ** 2).sum(), variance)
     smooth = np.append(found.smooth.mean(), found.smooth)
     error = variance / np.maximum(4 * smooth * (1 - smooth), 1e-6)
     return divergence_interval(
-        value, noise, grams, error, np.append(most.sum(), most), clustered.freedom, others, level=level
+        value, noise, likeness, error, np.append(most.sum(), most), clustered.freedom, others, level=level
     )
 
 
@@ -125,15 +126,9 @@ def crossed_growth(
         be seen of noise.
     """
     grown = np.ones(len(crossed))
-    icc = np.clip((scatter.alike - 1) / np.maximum(scatter.size - 1, 1.0), 0.0, 1.0)
     for at, one in enumerate(crossed):
-        if one is None or scatter.noise[at] <= _TINY:
-            continue
-        more = (1 - icc[at]) * one.alike / scatter.alike[at]
-        if level is None:
-            grown[at] = 1 + more * (one.weights @ ICC_GRID)
-        else:
-            grown[at] = 1 / float(widened_number(1.0, more, one.weights, level=level))
+        if one is not None and scatter.noise[at] > _TINY:
+            grown[at] = noise_growth(float(scatter.alike[at]), float(scatter.size[at]), one, level=level)
     return grown
 
 
@@ -155,7 +150,6 @@ def _spread(clustered: Clustered) -> _Spread:
     deviation = deviation / np.sqrt(np.maximum(m * (m - 1.0), 1.0))
     white = deviation * np.sqrt(2 * weight / len(groups))[:, None]
     parts = np.split(white, starts[1:])
-    gram = np.stack([part.T @ part for part in parts])
     each = shares * (1 - shares) / np.maximum(images - 1, 1)[:, attribute] * 2 * weight / len(groups)
     between, independent = (np.add.reduceat(x, starts) for x in ((white**2).sum(axis=1), each.sum(axis=0)))
 
@@ -166,7 +160,7 @@ def _spread(clustered: Clustered) -> _Spread:
     moved = _moved(clustered, labelled, smooth, borrowed, borrowed * mean)
     first, second = (np.add.reduceat(smooth * slopes**k, starts, axis=1) for k in (1, 2))
     alone = ((second - first**2) / np.maximum(images, 1)).sum(axis=0)
-    return _Spread(between, alike, _unit(images), gram, moved, _js(smooth, n > 0, starts), alone)
+    return _Spread(between, alike, _unit(images), parts, moved, _js(smooth, n > 0, starts), alone)
 
 
 def _moved(clustered: Clustered, labelled: Floats, smooth: Floats, borrowed: Floats, pool: Floats) -> Floats:

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.icc import ICC_GRID, effective_counts
+from stereotrope.stats.icc import ICC_GRID, Crossed, effective_counts
 from stereotrope.stats.intervals import wilson
 
 _NONE = 0.3
@@ -28,7 +28,12 @@ def sizes_alike(m: ArrayLike, n: ArrayLike, squares: ArrayLike) -> NDArray[np.bo
 
 
 def cluster_share_interval(
-    k: ArrayLike, n: ArrayLike, *, level: float = 0.95, told: ArrayLike = 0.0
+    k: ArrayLike,
+    n: ArrayLike,
+    *,
+    level: float = 0.95,
+    told: ArrayLike = 0.0,
+    crossed: Crossed | None = None,
 ) -> tuple[float, float]:
     r"""Interval of the share of which clusters are drawn, by the likelihood of their counts.
 
@@ -40,10 +45,11 @@ def cluster_share_interval(
 
     k, n: Successes and trials of each cluster, shape ``(m,)``.
     told: What others say of the correlation, log-likelihoods of shape ``(16,)``.
+    crossed: Groups across clusters that make members alike as well, such as pictures of one seed.
     Returns low, high: In [0, 1]; exactly 0 where ``k`` is 0, 1 where all are successes. Wilson's interval
         at the effective number (:func:`~stereotrope.stats.effective_counts`) where no cluster has two
         members, there is but one, or sizes are unlike: the likelihood is of the mean of clusters, and the
-        share of members may lie elsewhere.
+        share of members may lie elsewhere; and where groups cross the clusters.
     Undefined: NaN without a trial.
     Source: Williams (1975), Biometrics 31 (the counts); Brown, Cai and DasGupta (2001), Statistical
         Science 16 (Jeffreys' interval, which covers where Wilson's does).
@@ -55,8 +61,9 @@ def cluster_share_interval(
     successes, trials = (np.asarray(of, np.float64)[np.asarray(n) > 0] for of in (k, n))
     hits, total = float(successes.sum()), float(trials.sum())
     alike = sizes_alike(trials.size, total, float(trials @ trials))
-    if trials.size < 2 or trials.max() < 2 or not alike:
-        low, high = wilson(*effective_counts(successes, trials, level=level), level=level)
+    if trials.size < 2 or trials.max() < 2 or not alike or crossed is not None:
+        counted = effective_counts(successes, trials, level=level, crossed=crossed)
+        low, high = wilson(*counted, level=level)
         return float(low), float(high)
     counts, times = np.unique(np.stack([successes, trials]), axis=1, return_counts=True)
     weighed = np.log(_PRIOR) + np.asarray(told, np.float64)

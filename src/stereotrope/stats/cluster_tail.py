@@ -12,7 +12,7 @@ from stereotrope.stats.arrays import Floats
 from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test
 from stereotrope.stats.icc import ICC_GRID
 
-_EXACT, _POWER, _MOST_WAYS = 0.03, 1.5, 1_000
+_EXACT, _POWER, MOST_WAYS = 0.03, 1.5, 1_000
 """p down to which the exact test stands alone, the least that four clusters against four can give, 2/70; how
 many digits a model may have for one of the exact test; and in how many ways clusters may be chosen, six of
 twelve in 924, that there is a model: its digits would be too many where all of a cluster are alike."""
@@ -83,7 +83,7 @@ def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: ArrayLike) -> Floats:
         size is that of the exact test; below, see docs/explanation/interval-coverage.md.
     """
     p, further, n = (np.asarray(x, np.float64) for x in (exact, model, ways))
-    ended = (p <= np.minimum(_EXACT, 2 * (1 + _TIE) / n)) & (n <= _MOST_WAYS)
+    ended = (p <= np.minimum(_EXACT, 2 * (1 + _TIE) / n)) & (n <= MOST_WAYS)
     return np.where(ended, np.minimum(p, np.maximum(p**_POWER, further)), p)
 
 
@@ -99,8 +99,8 @@ def clusters_apart(
     """
     exact = np.stack((cluster_flip_test if matched else cluster_permutation_test)(k1, n1, k2, n2))
     m, other = np.shape(n1)[-1], np.shape(n2)[-1]
-    ways = min(2**m if matched else comb(m + other, m), _MOST_WAYS + 1)
-    if ways > _MOST_WAYS:
+    ways = min(2**m if matched else comb(m + other, m), MOST_WAYS + 1)
+    if ways > MOST_WAYS:
         return exact
     return beyond_exact(exact, np.stack(beta_binomial_test(k1, n1, k2, n2, weights=weights)), ways)
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.icc import ICC_GRID, like_others
+from stereotrope.stats.icc import ICC_GRID, Crossed, like_others, widened_number
 
 _NONE = 0.2
 """How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
@@ -84,3 +85,69 @@ def crossed_weights(evidence: Sequence[Floats] | Floats) -> Floats:
         return np.asarray(special.softmax(own + np.log(before), axis=-1))
     others = special.softmax(own.sum(axis=0) - own + np.log(before), axis=-1)
     return np.asarray(special.softmax(own + np.log((others + like_others(others)) / 2), axis=-1))
+
+
+class Across(NamedTuple):
+    """Members of one cell that are of clusters and, across these, of groups.
+
+    cluster, group: Of each member as a number from 0 on, shape ``(n,)``.
+    """
+
+    cluster: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+    def crossed(self, *shown: ArrayLike) -> Crossed:
+        """How alike members of a group look, in a cell that stands alone.
+
+        shown: What each member adds to a sum, shape ``(n,)``: 1 where it shows a value, say, and that of each
+            value, of which K say K − 1 things.
+        """
+        sizes = np.bincount(self.group).astype(np.float64)
+        n, squares = sizes.sum(), sizes @ sizes
+        cluster, about = self.cluster, 1.0
+        if np.bincount(cluster).max() == 1:  # clusters that cannot be told from their members
+            cluster, about = np.zeros_like(cluster), 1 / max(1 - squares / (n * n), 1e-9)
+        members = np.maximum(np.bincount(cluster), 1)
+        evidence = np.zeros(ICC_GRID.size)
+        for of in np.asarray(shown, np.float64):
+            left = of - (np.bincount(cluster, of) / members)[cluster]
+            more = np.bincount(self.group, left) * np.sqrt(about)
+            parts = more @ more, left @ left, squares / n, n * n / squares
+            evidence += crossed_evidence(Scatter(*map(np.asarray, parts)))
+        evidence *= 1 - 1 / len(shown) if len(shown) > 1 else 1.0
+        return Crossed(np.asarray(squares / n - 1), crossed_weights([evidence])[0])
+
+    def reach(self, moved: ArrayLike, *, level: float = 0.95, of_members: bool = False) -> float:
+        """How many times as far an interval by the clusters' scatter reaches with that of groups.
+
+        moved: By how much each member moves the score, shape ``(n,)``.
+        of_members: Whether the interval is by the members' scatter, of these clusters alone.
+        Returns: At least 1; 1 where no member moves it.
+        """
+        away = np.asarray(moved, np.float64)
+        away = np.nan_to_num(away - (np.nanmean(away) if np.isfinite(away).any() else 0.0))
+        each = np.bincount(self.cluster, away)
+        m, alone = np.count_nonzero(np.bincount(self.cluster)), float(away @ away)
+        if m < 2 or not alone > 0:
+            return 1.0
+        alike = 1.0 if of_members else max(1.0, float(each @ each) * m / (m - 1) / alone)
+        return float(np.sqrt(noise_growth(alike, len(away) / m, self.crossed(away), level=level)))
+
+    def among(self, kept: ArrayLike) -> "Across":
+        """Of some members alone."""
+        some = np.asarray(kept, bool)
+        cluster, group = (np.unique(of[some], return_inverse=True)[1].astype(np.int64) for of in self)
+        return Across(cluster, group)
+
+
+def noise_growth(alike: float, size: float, crossed: Crossed, *, level: float | None = 0.95) -> float:
+    """How many times as large the variance over clusters is where groups across them are alike too.
+
+    alike, size: How many times as much clusters scatter as independent members would, and their members.
+    level: Of the interval that it is meant for: how uncertain the correlation is widens it. None: on average.
+    """
+    icc = min(max((alike - 1) / max(size - 1, 1.0), 0.0), 1.0)
+    more = (1 - icc) * float(crossed.alike) / alike
+    if level is None:
+        return 1 + more * float(crossed.weights @ ICC_GRID)
+    return 1 / float(widened_number(1.0, more, crossed.weights, level=level))

@@ -196,7 +196,12 @@ def _widened(
 
 
 def effective_counts(
-    k: ArrayLike, n: ArrayLike, *, level: float = 0.95, starts: ArrayLike | None = None
+    k: ArrayLike,
+    n: ArrayLike,
+    *,
+    level: float = 0.95,
+    starts: ArrayLike | None = None,
+    crossed: Crossed | None = None,
 ) -> tuple[Floats, Floats]:
     """Successes and trials that carry as much information as independent ones would.
 
@@ -206,6 +211,7 @@ def effective_counts(
     k, n: Successes and trials of each cluster, shape ``(m,)``.
     level: Nominal coverage of the interval it is meant for.
     starts: Where each of several cells, of a cluster or more, begins; they are of one cell when None.
+    crossed: As of :func:`effective_trials`, of one cell or of each.
     Returns k_effective, n_effective: Numbers, with ``starts`` of shape ``(cells,)``. Their quotient is that
         of the sums. Where all members agree every correlation remains as likely, and 0 of 200 in ten clusters
         counts like 0 of 16. With one cluster, or clusters of one member, the plain sums.
@@ -217,7 +223,9 @@ def effective_counts(
     begins = np.asarray([0] if starts is None else starts, np.int64)
     total, hits, several = (np.add.reduceat(part, begins) for part in (trials, successes, 1 * (trials > 0)))
     weights = _normalised(icc_evidence(successes, trials, begins) + _STEPS)
-    effective = np.where(several > 1, effective_trials(trials, weights, level=level, starts=begins), total)
+    across = crossed and Crossed(np.atleast_1d(crossed.alike), np.atleast_2d(crossed.weights))
+    widened = effective_trials(trials, weights, level=level, starts=begins, crossed=across)
+    effective = np.where(several > 1, widened, total)
     counts = np.stack([hits * np.where(total > 0, effective / np.maximum(total, 1.0), 0.0), effective])
     return tuple(counts if starts is not None else counts[:, 0])
 

@@ -68,6 +68,7 @@ def mean_over_units(
     *,
     level: float = 0.95,
     scale: tuple[float | None, float | None] = (None, None),
+    reach: float = 1.0,
 ) -> MeanInterval:
     r"""Mean over pictures that come in units, with Student's interval by the jackknife over units.
 
@@ -75,6 +76,7 @@ def mean_over_units(
     interval is made as that of :func:`mean_interval`, which it is where every unit is one picture.
 
     values, units: Shape ``(n,)``, without NaN; unit of each as a number from 0 on.
+    reach: How many times as far it reaches for what crosses the units (:meth:`Across.reach`).
     Undefined: The mean without a value is NaN; the interval is NaN below two units and where leaving out any
         changes nothing.
     """
@@ -87,15 +89,17 @@ def mean_over_units(
     mean, left = float(scores.mean()), scores.size - sizes
     without = np.divide(sums.sum() - sums, left, out=np.full(left.size, np.nan), where=left > 0)
     low, high = jackknife_interval(mean, without, level=level)
-    low, high = _within(mean, (high - low) / 2, scale)
+    low, high = _within(mean, (high - low) / 2 * reach, scale)
     least, greatest = scale
     if least is None or greatest is None:
         return MeanInterval(mean, low, high, "t" + ", cut at the ends of the scale" * (scale != (None, None)))
     if np.isnan(low) or not _uneven(sums, sizes):
         return MeanInterval(mean, low, high, "t on the logit scale")
     tail = (1 - level) / 2
-    low = min(low, _gaffke_end(sums, sizes, least, tail))
-    high = max(high, -_gaffke_end(-sums, sizes, -greatest, tail))
+    below = mean - _gaffke_end(sums, sizes, least, tail)
+    above = -_gaffke_end(-sums, sizes, -greatest, tail) - mean
+    low = min(low, max(mean - reach * below, least))
+    high = max(high, min(mean + reach * above, greatest))
     return MeanInterval(mean, low, high, "the wider of t on the logit scale and Gaffke")
 
 

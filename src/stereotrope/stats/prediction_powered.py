@@ -1,5 +1,6 @@
 """Shares of what people would say, from their labels of a few things and an annotator's of many."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.icc import icc_evidence, icc_weights, widened_number
+from stereotrope.stats.icc import Crossed, icc_evidence, icc_weights, widened_number
 from stereotrope.stats.intervals import normal_quantile
 
 _FEWEST = 5
@@ -28,7 +29,12 @@ class PoweredShare(NamedTuple):
 
 
 def prediction_powered_share(
-    labelled: ArrayLike, unlabelled: ArrayLike, *, clustered: bool = False, level: float = 0.95
+    labelled: ArrayLike,
+    unlabelled: ArrayLike,
+    *,
+    clustered: bool = False,
+    across: Sequence[Floats] | None = None,
+    level: float = 0.95,
 ) -> PoweredShare:
     r"""Share of things that people would say are so, by PPI++ with λ tuned to the least variance.
 
@@ -57,6 +63,9 @@ def prediction_powered_share(
         0 and 1.
     unlabelled: Shape ``(…, M, 2)``: how often the annotator said 0 and 1 of things that people did not label.
     clustered: Whether the ``M`` units are clusters, whose things are alike. Else only their sum counts.
+    across: Groups across the clusters, such as pictures of one seed: things of each that people labelled, and
+        others, shape ``(G,)``; and how probable each correlation of :math:`y` within clusters is, shape
+        ``(…, 16)``. They add to V as clusters do.
     level: Nominal coverage of the interval that it is for.
     Returns: Arrays of shape ``(…)``. With N = 0, or where :math:`y` and :math:`f` have nothing to do with
         each other, the share of the labels of people and about ``n``.
@@ -87,12 +96,14 @@ def prediction_powered_share(
     told = np.where(rare, 0.0, covariance**2 / (p * (1 - p) * q * (1 - q)) * used)
     left = safe / (1 - told)
     if clustered:
-        left = _left_of(both, alone, told, left, level)
+        left = _left_of(both, alone, told, left, across, level)
     known = np.where(n > 0, 1.0, np.nan)
     return PoweredShare(value * known, left * known, tuning * known)
 
 
-def _left_of(both: Floats, alone: Floats, told: Floats, n: Floats, level: float) -> Floats:
+def _left_of(
+    both: Floats, alone: Floats, told: Floats, n: Floats, across: Sequence[Floats] | None, level: float
+) -> Floats:
     """What is left of effective numbers where things of a cluster are alike."""
     left = np.array(n, np.float64)
     labelled, machine = both.sum(axis=(-2, -1)), alone.sum(axis=-1)
@@ -100,11 +111,21 @@ def _left_of(both: Floats, alone: Floats, told: Floats, n: Floats, level: float)
         of, more, s, number = labelled[at], machine[at], float(told[at]), float(left[at])
         if not of.sum():
             continue
-        part = (1 - s) * of / of.sum() + s * more / max(more.sum(), 1.0)
-        alone_part = (1 - s) ** 2 / of.sum() + s**2 / max(more.sum(), 1.0)
-        weights = icc_weights([icc_evidence(both[at][:, 1].sum(axis=-1), of)])[0]
-        left[at] = widened_number(number, number * float(part @ part - alone_part), weights, level=level)
+        weights = icc_weights([icc_evidence(both[at][:, 1].sum(axis=-1), of)])
+        crossed = None
+        if across is not None:
+            people, others, likely = across
+            crossed = Crossed(np.array([number * _alike(people, others, s)]), likely[at][None])
+        alike = np.array([number * _alike(of, more, s)])
+        left[at] = widened_number(np.array([number]), alike, weights, level=level, crossed=crossed)[0]
     return left
+
+
+def _alike(labelled: Floats, others: Floats, s: float) -> float:
+    """What V grows by with the correlation of things of one part, over Var(y)."""
+    n, more = labelled.sum(), max(others.sum(), 1.0)
+    part = (1 - s) * labelled / n + s * others / more
+    return float(part @ part - (1 - s) ** 2 / n - s**2 / more)
 
 
 def _moments(table: Floats, q: Floats, level: float) -> list[Floats]:

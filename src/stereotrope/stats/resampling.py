@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import tally, tally_draws
+from stereotrope.stats.crossed import Across
 from stereotrope.stats.intervals import normal_quantile
 
+_STEP = 0.5
+"""Part of an image that is added and taken away to see by how much it moves a score."""
 _PSEUDO_UNITS = 2.0
 """Units' worth of made-up ones that a resample holds on average; coverage is simulated in tests/measure."""
 
@@ -34,6 +37,13 @@ class ScoreOfSums:
         """The score of the images as they are."""
         return float(self.score(self.features.sum(axis=1, keepdims=True))[0])
 
+    @property
+    def moved(self) -> Floats:
+        """By how much each image moves the score, shape (n,); 0 where that is not to be had."""
+        sums = self.features.sum(axis=1, keepdims=True)
+        ends = (self.score(np.maximum(sums + step * self.features, 0.0)) for step in (_STEP, -_STEP))
+        return np.nan_to_num(np.subtract(*ends) / (2 * _STEP))
+
 
 @dataclass(frozen=True)
 class Resample:
@@ -43,6 +53,7 @@ class Resample:
     probability :math:`2/(m + 2)`, :math:`m` the number of units.
 
     units: Unit of each image, numbers from 0, shape (n,).
+    across: The units and, across them, the seeds that these share; None where they share none.
     n_resamples, seed, stream: Number of resamples, their seed, and a number that keeps cells drawn with one
         seed apart.
     """
@@ -51,6 +62,7 @@ class Resample:
     n_resamples: int
     seed: int = 0
     stream: int = 0
+    across: Across | None = None
 
     @property
     def n(self) -> int:
@@ -119,7 +131,8 @@ class Resample:
         curved: False, for means, differences and quotients: the percentiles of the resamples. True, for
             scores that are biased at small n (entropies, distances): the score, corrected for half of the
             bias that the resamples show, ± z times the root of their variance and that bias squared.
-        Returns low, high: NaN where there are no resamples, or where none of them differs from another.
+        Returns low, high: NaN where there are no resamples, or where none of them differs from another. Both
+            lie further off by what seeds across the units do (:meth:`Across.reach`).
         """
         if not self.n_resamples or not self.n:
             return float("nan"), float("nan")
@@ -127,10 +140,11 @@ class Resample:
         known = drawn[~np.isnan(drawn)]
         if len(known) < 2 or np.ptp(known) < 1e-12 or np.isnan(truth):
             return float("nan"), float("nan")
+        reach = self.across.reach(of.moved, level=level) if self.across else 1.0
         if not curved:
             ends = np.array([0.5 - level / 2.0, 0.5 + level / 2.0]) * (len(known) - 1)
             low, high = np.interp(ends, np.arange(len(known)), np.sort(known)).tolist()
-            return min(low, of.value), max(high, of.value)
+            return (of.value + reach * min(low - of.value, 0.0), of.value + reach * max(high - of.value, 0.0))
         bias = float(known.mean()) - truth
-        half = normal_quantile(level) * float(np.hypot(known.std(ddof=1), bias))
+        half = reach * normal_quantile(level) * float(np.hypot(known.std(ddof=1), bias))
         return of.value - bias / 2.0 - half, of.value - bias / 2.0 + half

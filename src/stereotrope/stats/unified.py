@@ -55,7 +55,7 @@ def unified_interval(
 def divergence_interval(
     value: Floats,
     noise: Floats,
-    gram: Floats,
+    likeness: Floats,
     error: Floats,
     most: Floats,
     freedom: int,
@@ -71,18 +71,16 @@ def divergence_interval(
     to :math:`f`. The weights were chosen by simulation.
 
     value, noise: Divergences in [0, 1], and what noise adds to each on average; shape ``(n,)``.
-    gram: Products of the clusters' deviations, each divergence's trace its noise, shape ``(n, m, m)``.
+    likeness: How few dimensions the clusters' deviations have (:func:`scatter_likeness`), shape ``(n,)``.
     error: Variance of :math:`φ` far from 0.
     most: Dimensions at most.
     freedom, others: :math:`f`, clusters less groups; groups less one, or 1.
     Returns low, high: In [0, 1].
     Source: Satterthwaite (1946), Biometrics Bulletin 2; Feldman and Cousins (1998), Physical Review D 57.
     """
-    total, squares = np.trace(gram, axis1=1, axis2=2), (gram**2).sum(axis=(1, 2))
     # Right on average for what a Wishart matrix of so many degrees of freedom has.
     free = max(freedom, 2)
-    squares = free**2 / ((free - 1) * (free + 2)) * (squares - total**2 / free)
-    inverse = squares / np.maximum(total**2, _TINY**2) / others
+    inverse = free**2 / ((free - 1) * (free + 2)) * (likeness - 1 / free) / others
     dimensions = 1 / np.clip(inverse, 1 / most, 1.0)
     # By how much the noise moves the square of what is seen: more, the further away that is.
     above = np.clip(np.maximum(value, noise), 0.0, 1.0)
@@ -104,6 +102,18 @@ def divergence_interval(
         at = np.where(length > x, seen + (length - x) * b, within)
         ends.append(np.sin(np.clip(at, 0.0, np.pi / 2)) ** 2)
     return ends[0], ends[1]
+
+
+def scatter_likeness(deviations: Floats) -> float:
+    r"""One over the dimensions of deviations, :math:`Σ_j λ_j^2 / (Σ_j λ_j)^2` of their products' eigenvalues.
+
+    deviations: Of each cluster, shape ``(k, m)``.
+    Returns: In [0, 1]; 0 where there are none.
+    """
+    k, m = deviations.shape
+    products = deviations @ deviations.T if k <= m else deviations.T @ deviations
+    total = float(np.trace(products))
+    return float((products**2).sum()) / total**2 if total > _TINY**2 else 0.0
 
 
 def _angle(divergence: Floats) -> Floats:

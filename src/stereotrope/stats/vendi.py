@@ -104,16 +104,14 @@ def vendi_left_out(kernel: ArrayLike, unseen: int = 0) -> Floats:
     return np.asarray(np.exp(np.log(left) - sums / left), np.float64)
 
 
-def vendi_standard_error(vectors: ArrayLike) -> float:
-    r"""Standard error of :func:`vendi_score` by the infinitesimal jackknife.
+def vendi_influence(vectors: ArrayLike) -> Floats:
+    r"""By how much each item moves :func:`vendi_score`: its derivative by the item's weight.
 
-    The score's derivative by the weight of item :math:`i` is
     :math:`V\,(-\sum_j n u_{ij}^2 λ_j \ln λ_j - \ln V)`, with :math:`u_j` the eigenvectors of
-    :math:`XX^T/n`; their root sum of squares over :math:`n` is the standard error. One decomposition, for
-    samples too large to resample.
+    :math:`XX^T/n`. One decomposition.
 
     vectors: Unit vectors, shape (n, d).
-    Returns: 0 where all items stand alike to the others; too small below about 100 items.
+    Returns: Shape (n,).
     """
     x = np.asarray(vectors, np.float64)
     n, d = x.shape
@@ -128,8 +126,19 @@ def vendi_standard_error(vectors: ArrayLike) -> float:
     positive = np.maximum(values, np.finfo(np.float64).tiny)
     terms = positive * np.log(positive)
     entropy = -float(terms.sum())
-    influence = -n * (squares @ terms) - entropy
-    error = float(np.exp(entropy) * np.sqrt(np.sum(influence**2)) / n)
+    return np.asarray(np.exp(entropy) * (-n * (squares @ terms) - entropy))
+
+
+def vendi_standard_error(vectors: ArrayLike) -> float:
+    """Standard error of :func:`vendi_score` by the infinitesimal jackknife.
+
+    The root sum of squares of :func:`vendi_influence` over n: for samples too large to resample.
+
+    vectors: Unit vectors, shape (n, d).
+    Returns: 0 where all items stand alike to the others; too small below about 100 items.
+    """
+    influence = vendi_influence(vectors)
+    error = float(np.sqrt(np.sum(influence**2)) / len(influence))
     return error if error > 1e-12 else 0.0
 
 

@@ -193,3 +193,22 @@ def test_prompts_of_unlike_numbers_of_pictures_are_not_exchanged(few: int, teste
         assert ("unlike_prompts" in row["flags"]) is not tested
         for column in ("p_value", "p_least", "floor", "excess", "low", "high"):
             assert (row[column] is not None) is tested, column
+
+
+def test_a_thousand_prompts_are_compared_as_few_are() -> None:
+    rng = np.random.default_rng(3)
+    prompt = np.repeat(np.arange(1_100), 2)
+    frame = pl.DataFrame({"prompt": prompt, "pink": rng.random(2_200) < 0.3}).with_row_index("image_id")
+    labels = frame.select(
+        pl.col("image_id").cast(pl.String),
+        prompt_id=pl.format("p{}", "prompt"),
+        attribute=pl.lit("colour"),
+        value=pl.when("pink").then(pl.lit("pink")).otherwise(pl.lit("grey")),
+        generator=pl.lit("m"),
+        object=pl.lit("cup"),
+        group=pl.when(pl.col("prompt") < 550).then(pl.lit("base")).otherwise(pl.lit("women")),
+    )
+    row = bds(labels, n_permutations=500, n_bootstrap=100).row(1, named=True)
+    assert row["n_excluded"] == 0
+    assert row["p_value"] > 0.05
+    assert 0 <= row["low"] <= row["value"] <= row["high"] < 0.02

@@ -336,8 +336,9 @@ def occlusion_split(
 def _bare(cell: Captions, kept: NDArray[np.bool_]) -> Captions:
     """The captions of a cell that are kept; a set of resamples of their own."""
     _, units = np.unique(cell.resample.units[kept], return_inverse=True)
+    across = cell.resample.across and cell.resample.across.among(kept)
     return replace(
         cell,
         frame=cell.frame.filter(pl.Series(kept, dtype=pl.Boolean)),
-        resample=replace(cell.resample, units=units.astype(np.int64)),
+        resample=replace(cell.resample, units=units.astype(np.int64), across=across),
     )

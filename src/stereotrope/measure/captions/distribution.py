@@ -17,7 +17,14 @@ from stereotrope.measure.captions.rows import (
     share_of_captions,
     undefined,
 )
-from stereotrope.stats import cluster_unevenness_interval, expected_sum, shares_so_uneven, special
+from stereotrope.measure.units import SEEDS_COUNTED
+from stereotrope.stats import (
+    cluster_unevenness_interval,
+    expected_sum,
+    shares_so_uneven,
+    special,
+    unevenness_slopes,
+)
 from stereotrope.stats.arrays import Floats
 
 ONE_GROUP = "only one group is possible"
@@ -71,8 +78,10 @@ def representation_parity(
 
     Notes
     -----
-    A group seen in 0 of 100 captions may have a share of up to 0.04. Where a cell spans several prompts
-    the interval is Wilson's at the effective number, flagged ``clustered``.
+    A group seen in 0 of 100 captions may have a share of up to 0.04. Where a cell spans four prompts or more
+    the interval is by the likelihood of their counts, flagged ``clustered``; where these share four seeds or
+    more (column ``seed``), Wilson's at the effective number, which captions of one seed lessen as well. So it
+    is with all measures of captions: intervals reach further by what seeds do.
 
     References
     ----------
@@ -309,10 +318,16 @@ def _over_prompts(cell: Captions, counted: Groups, score: Callable[[Floats], Flo
     if each.shape[1] < 2:
         return {"low": np.nan, "high": np.nan, "method": counted.method}
     shares = each.sum(axis=1) / each.sum()
-    uneven = cluster_unevenness_interval(each, level=cell.level)
+    crossed, counting = [], ""
+    if cell.resample.across is not None:
+        named = counted.columns.any(axis=0)
+        columns, across = counted.columns[:, named], cell.resample.across.among(named)
+        shown = (columns, [unevenness_slopes(columns.sum(axis=1)) @ columns], [columns[shares.argmax()]])
+        crossed, counting = [across.crossed(*of) for of in shown], f", {SEEDS_COUNTED}"
+    uneven = cluster_unevenness_interval(each, level=cell.level, crossed=crossed)
     ends = score(np.stack([shares_so_uneven(shares, end) for end in uneven], axis=1))
     low, high = np.sort(np.where(ends < _NOTHING, 0.0, ends)).tolist()
-    method = f"{counted.method}; interval: unified (Feldman and Cousins), by the scatter of prompts"
+    method = f"{counted.method}; interval: unified (Feldman and Cousins), by the scatter of prompts{counting}"
     return {"low": low, "high": high, "method": method}
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
+from stereotrope.measure.seeds import across_units
 from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
-from stereotrope.measure.units import Claim, prompt_codes, units_of
+from stereotrope.measure.units import SEED_COLUMN, Claim, prompt_codes, units_of
 from stereotrope.stats import Resample, normal_quantile
 from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, factors_of
 
@@ -99,9 +100,9 @@ def captions_frame(
     lists: Attributes that become columns of lists; every other one of the lexicon is one label a caption and
         becomes a column of text.
 
-    Returns: ``image_id, prompt_id, generator, <factors>, text, caption, <attributes>, excluded``, one row an
-    image in the order of ``images``; ``text`` is the prompt's. ``excluded`` is null where the
-    caption counts, else ``refused by the generator``, ``picture excluded``, ``picture not at hand`` (and the
+    Returns: ``image_id, prompt_id, generator, seed, <factors>, text, caption, <attributes>, excluded``, one
+    row an image in the order of ``images``; ``text`` is the prompt's. ``excluded`` is null where the caption
+    counts, else ``refused by the generator``, ``picture excluded``, ``picture not at hand`` (and the
     captioner has a caption of none of these), ``not captioned``, ``empty caption`` or the status of the
     caption's label. List columns are never null.
 
@@ -130,9 +131,9 @@ def captions_frame(
     names = said["annotator"].unique().sort().to_list()
     if annotator is not None and annotator not in names:
         raise TableError(f"labels: no annotator {annotator!r}; found {', '.join(map(repr, names))}")
-    frame = with_factors(prompts, images).select(
-        "image_id", "prompt_id", "generator", *factors, _picture="status"
-    )
+    made = with_factors(prompts, images)
+    seeds = [SEED_COLUMN] if SEED_COLUMN in made.columns else []
+    frame = made.select("image_id", "prompt_id", "generator", *seeds, *factors, _picture="status")
     attributes = dict.fromkeys([*found["attribute"].unique(maintain_order=True), *lists])
     columns = (_column(found, name, name in lists) for name in attributes)
     texts = asked.select("prompt_id", pl.col("text").cast(pl.String))
@@ -227,7 +228,8 @@ def caption_cells(
     for stream, (key, part) in enumerate(parts.items()):
         kept = part.filter(pl.col("excluded").is_null())
         claim, (units,) = units_of(prompt_codes(kept))
-        resample = Resample(units, n_bootstrap, seed, stream)
+        claim, across = across_units(kept, claim, units)
+        resample = Resample(units, n_bootstrap, seed, stream, across)
         reasons = Counter(part["excluded"].drop_nulls().to_list())
         place = dict(zip(factors, key, strict=True))
         cells.append(Captions(place, kept, reasons, resample, claim, definition, level))

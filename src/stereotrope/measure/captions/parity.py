@@ -16,6 +16,7 @@ from stereotrope.measure.captions.rows import (
     scored,
     undefined,
 )
+from stereotrope.measure.units import SEEDS_COUNTED
 from stereotrope.stats import expected_tie, mean_over_units
 
 
@@ -170,10 +171,13 @@ def _over_prompts(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:
     named = counted.columns.any(axis=0)
     first, second = (counted.columns[list(side)].sum(axis=0) for side in (sides.first, sides.second))
     gaps, units = (first - second)[named], cell.resample.units[named]
-    _, low, high, how = mean_over_units(gaps, units, level=cell.level, scale=(-1.0, 1.0))
+    across = cell.resample.across and cell.resample.across.among(named)
+    reach = across.reach(gaps, level=cell.level) if across else 1.0
+    _, low, high, how = mean_over_units(gaps, units, level=cell.level, scale=(-1.0, 1.0), reach=reach)
     if np.isnan(low):
         return {}
-    return {"low": low, "high": high, "method": f"{counted.method}; interval: {how}, over prompts"}
+    how += f", over prompts{f', {SEEDS_COUNTED}' * (across is not None)}"
+    return {"low": low, "high": high, "method": f"{counted.method}; interval: {how}"}
 
 
 def _folded(row: ScoreRow) -> ScoreRow:

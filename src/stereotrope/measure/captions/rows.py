@@ -15,7 +15,7 @@ from stereotrope.measure.captions.groups import Groups
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
-from stereotrope.measure.units import Claim
+from stereotrope.measure.units import SEEDS_COUNTED, Claim
 from stereotrope.stats import ScoreOfSums, cluster_share_interval
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import UNKNOWN
@@ -169,6 +169,7 @@ def described(cell: Captions, method: str, kind: str = "normal") -> str:
     if not cell.resample.n_resamples:
         return method
     unit = "prompts" if cell.clustered else "captions"
+    unit += f", {SEEDS_COUNTED}" * (cell.resample.across is not None)
     drawn = f"{cell.resample.n_resamples} resamples of {unit}, seed {cell.resample.seed}"
     return f"{method}; interval: {kind} bootstrap, {drawn}"
 
@@ -185,8 +186,12 @@ def share_of_captions(
     k, n = (np.bincount(units, v, minlength=cell.resample.n_units) for v in (hits * trials, trials))
     if not n.sum():
         return undefined(row, NO_CAPTION)
-    low, high = cluster_share_interval(k, n, level=cell.level)
-    how = "interval: beta-binomial over prompts" if cell.clustered else "interval: Wilson"
+    crossed, how = None, "interval: beta-binomial over prompts" if cell.clustered else "interval: Wilson"
+    if cell.resample.across is not None:
+        could = trials > 0
+        crossed = cell.resample.across.among(could).crossed((hits * trials)[could])
+        how = f"interval: Wilson over prompts, {SEEDS_COUNTED}"
+    low, high = cluster_share_interval(k, n, level=cell.level, crossed=crossed)
     method = "; ".join([*([row["method"]] if "method" in row else []), how])
     return {
         **row,

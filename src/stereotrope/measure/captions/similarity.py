@@ -26,11 +26,13 @@ from stereotrope.measure.captions.rows import (
 )
 from stereotrope.measure.captions.terms import NO_KEYWORD, OTHER_SCRIPT
 from stereotrope.measure.captions.words import is_spaced, readable, released_words, words_in
+from stereotrope.measure.units import SEEDS_COUNTED
 from stereotrope.stats import (
     ScoreOfSums,
     jackknife_interval,
     normal_quantile,
     tfidf,
+    vendi_influence,
     vendi_left_out,
     vendi_of_kernel,
     vendi_score,
@@ -203,6 +205,7 @@ def _ends(
     if kernel is None:
         half = normal_quantile(cell.level) * vendi_standard_error(compared.vectors.toarray())
         return value - half, value + half, "interval: normal, infinitesimal jackknife"
+    reach = 1.0
     if cell.clustered:
         n = len(kernel)
         _, units = np.unique(cell.resample.units[compared.rows], return_inverse=True)
@@ -211,9 +214,14 @@ def _ends(
         together = np.eye(n + _UNSEEN)
         together[:n, :n] = kernel
         left_out, what = vendi_scores(together, units[:, None] != np.arange(m)), "prompts"
+        if cell.resample.across is not None:
+            across = cell.resample.across.among(np.isin(np.arange(cell.n), compared.rows))
+            reach = across.reach(vendi_influence(compared.vectors.toarray()), level=cell.level)
+            what += f" ({SEEDS_COUNTED})"
     else:
         left_out, what = vendi_left_out(kernel, _UNSEEN), "captions"
     low, high = jackknife_interval(value, left_out, level=cell.level)
+    low, high = value + reach * (low - value), value + reach * (high - value)
     return low, high, f"interval: Student's t, jackknife over {what} and {_UNSEEN} made-up captions"
 
 

@@ -1,18 +1,17 @@
 """p-values of divergences: what shuffled images read, and exact tails where shuffles cannot go."""
 
 from collections.abc import Sequence
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.measure.divergence.coded import Codes, Ints
 from stereotrope.stats import (
+    MOST_WAYS,
     Clustered,
-    beta_binomial_test,
     beyond_exact,
     cauchy_combined,
-    cluster_permutation_test,
+    clusters_apart,
     greatest_shift,
     icc_beliefs,
     icc_evidence,
@@ -89,10 +88,13 @@ def chance_of_prompts(
         of_each = np.append(grown.mean(), grown)
         most = np.fmax(value, np.max(np.nan_to_num(null, nan=-1.0), axis=0) / of_each)
         least = np.maximum(least, (1 + (null >= most - _TIE).sum(axis=0)) / len(scores))
+    ways = len(found) if every else 2 * len(found)
+    if ways > MOST_WAYS:
+        return found[0], np.minimum(found[0], least)
     # What seeds do to one group is left as it is where prompts are exchanged.
     further = 2 * special.ndtr(special.ndtri(_of_counts(clustered, peers) / 2) / np.sqrt(grown))
     further = np.column_stack([_combined(*further), further])
-    p, least = beyond_exact([found[0], least], further, ways=len(found) if every else 2 * len(found))
+    p, least = beyond_exact([found[0], least], further, ways)
     return p, np.minimum(p, least)
 
 
@@ -120,9 +122,7 @@ def _shifts(
     for k in counts if len(counts) > 2 else counts[:1]:
         own = sum((icc_evidence(k[one], trials[one]) for one in sides), np.zeros(mixture.size))
         of = k[side], trials[side], k[other], trials[other]
-        model = beta_binomial_test(*of, weights=icc_beliefs(own, mixture))
-        ways = comb(len(of[0]) + len(of[2]), len(of[0]))
-        each.append(beyond_exact(cluster_permutation_test(*of), model, ways))
+        each.append(clusters_apart(*of, weights=icc_beliefs(own, mixture)))
     p, least = np.transpose(each) if each else np.ones((2, 1))
     own, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
     return own, floor

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.divergence.value_lists import ValueLists
-from stereotrope.measure.seeds import SeedGrid
+from stereotrope.measure.seeds import SeedGrid, share_seeds
 from stereotrope.measure.tidy import read_labels
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, seeds_shared
-from stereotrope.stats import icc_evidence, icc_mixture
+from stereotrope.stats import Across, icc_evidence, icc_mixture
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -117,6 +117,13 @@ class CodedLabels:
                 shown = counts[counts.any(axis=1)]
                 evidence += [icc_evidence(k, counts.sum(axis=0)) for k in shown]
         return tuple(map(icc_mixture, found))
+
+    def across(self, rows: Ints, used: NDArray[np.bool_]) -> Across | None:
+        """Prompts and seeds of those of the images that are used, where these prompts share seeds."""
+        across = Across(*(of[rows][used].astype(np.int64) for of in (self.prompts, self.seeds)))
+        if not used.any() or min(of.min() for of in across) < 0 or not share_seeds(*across):
+            return None
+        return across.among(np.full(used.sum(), True))
 
     def seed_grid(self, rows: Ints, column: int) -> SeedGrid | None:
         """These images by value of an attribute, prompt and seed, where their prompts share seeds."""

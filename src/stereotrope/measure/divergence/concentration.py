@@ -45,6 +45,8 @@ class Scored(NamedTuple):
     """Shape (3, 1 + resamples): of the images as they are, then of the resamples. NaN: there is none."""
     unseen: Floats
     """How much lower they may be although all images agree; 0 where they do not. Shape (3,)."""
+    moved: Floats
+    """By how much each image moves the rarefied score; 0 without a label."""
     least: float
     """What the rarefied score is where the images show as many values as they can."""
     few: bool = False
@@ -62,7 +64,8 @@ def together(results: Sequence[Scored]) -> Scored:
     unseen = np.where(has[..., 0], np.stack([result.unseen for result in results]), 0.0).sum(axis=0)
     least = [result.least for result, one in zip(results, has[:, 2, 0], strict=True) if one]
     few = not has[:, 2].all()
-    return Scored(mean, unseen / np.maximum(n[:, 0], 1), float(np.mean(least)) if least else 0.0, few)
+    moved = np.sum([result.moved for result in results], axis=0)
+    return Scored(mean, unseen / np.maximum(n[:, 0], 1), moved, float(np.mean(least)) if least else 0.0, few)
 
 
 def score(
@@ -86,7 +89,9 @@ def score(
         unseen[:2] = _unseen(n, how.most(max(n_values, 2), n), max(n_values, 2), how.level)
         unseen[2] = _unseen_of(m, n, k, how.level) / even
     least = 1.0 - np.log2(m if k is None else min(k, m)) / even
-    return Scored(np.stack([plain, corrected, rarefied]), unseen, float(least))
+    away = -np.log2(seen / n) - float(entropy(seen))
+    moved = np.where(codes >= 0, away[np.searchsorted(present, np.maximum(codes, present[0]))], 0.0)
+    return Scored(np.stack([plain, corrected, rarefied]), unseen, moved / (n * even), float(least))
 
 
 def _concentration(counts: NDArray[np.int64], bits: Floats, n_values: int, how: Scoring) -> Floats:

@@ -1,7 +1,7 @@
 """Rows of estimates for divergences between groups: what is compared, how much of it, and why not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from stereotrope.measure.divergence.uncertainty import (
     prompt_scores,
     unlike_prompts,
 )
-from stereotrope.measure.units import Claim, units_of
+from stereotrope.measure.units import SEEDS_COUNTED, Claim, units_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
 NOT_SHARED = "no attribute with a usable label of two groups"
@@ -62,6 +62,8 @@ def _compared(
     names = [coded.attributes[column] for column in columns]
     used = [g[coded.labelled(g, columns[defined]).any(axis=1)] for g in groups]
     claim, _ = units_of(*(coded.prompts[g] for g in used if len(g)))
+    if seeds:  # pictures that share some are not independent, though each be of its own prompt
+        claim = replace(claim, repeated=True)
     rows = [_counted(coded, comparison, ALL_ATTRIBUTES, columns, labelled, how, claim)]
     for at, name in enumerate(names):
         one = slice(at, at + 1)
@@ -76,7 +78,7 @@ def _compared(
             crossed = [seeds.get(column) for column in columns[defined].tolist()]
             numbers = prompt_scores(codes, group, prompts, peers, how, seeds=crossed)
             known = [one.words for one in crossed if one]
-            told = ["shared seeds counted" if known else "", *(one.words if one else "" for one in crossed)]
+            told = [SEEDS_COUNTED if known else "", *(one.words if one else "" for one in crossed)]
             for row, words in zip(scored, told, strict=True):
                 row["method"] += f"; {words}" if words and (how.n_permutations or how.n_bootstrap) else ""
             for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):

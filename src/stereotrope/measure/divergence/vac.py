@@ -17,7 +17,7 @@ from stereotrope.measure.divergence.concentration import Scored, Scoring, ends, 
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
 from stereotrope.measure.tidy import estimate_frame, factor_names
-from stereotrope.measure.units import THESE_PROMPTS
+from stereotrope.measure.units import SEEDS_COUNTED, THESE_PROMPTS
 from stereotrope.stats import normal_quantile, resampled_counts, special
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -138,7 +138,8 @@ def vac(
 
     Notes
     -----
-    Intervals draw other pictures of the same prompts, however many these are (``these prompts``).
+    Intervals draw other pictures of the same prompts, however many these are (``these prompts``), and reach
+    further where four prompts or more share four seeds or more (:class:`stereotrope.stats.Across`).
     At small n VAC reads too high (0.07 at 20 images of 5 equally frequent values), and where more values
     are possible than there are images it cannot reach 0. Its interval is of the score expected at this n,
     and no more: score ± z times the bootstrap's standard deviation. ``vac_chao_shen`` has no interval: what
@@ -227,7 +228,20 @@ def _condition(
         mean_score = together([result for _, result in scored])
     else:
         mean["undefined"] = "; ".join(sorted({row["undefined"] for row, _ in single})) or NO_LABEL
-    return [line for row, result in [(mean, mean_score), *single] for line in _rows(row, result, how)]
+    rows = []
+    every = [(columns, mean, mean_score), *((columns[[at]], *of) for at, of in enumerate(single))]
+    for some, row, result in every:
+        rows += _rows(row, result, how, _reach(coded, images, some, result, how.level))
+    return rows
+
+
+def _reach(coded: CodedLabels, images: Ints, columns: Ints, result: Scored | None, level: float) -> float:
+    """How many times as far intervals reach with what seeds do; 0 where prompts share none."""
+    labelled = np.asarray(coded.labelled(images, columns).any(axis=1))
+    across = coded.across(images, labelled) if result is not None else None
+    if result is None or across is None:
+        return 0.0
+    return across.reach(result.moved[labelled], level=level, of_members=True)
 
 
 def _attribute(
@@ -266,7 +280,7 @@ def _counted(coded: CodedLabels, images: Ints, columns: Ints, used: Ints) -> dic
     return {"n": n, "excluded": coded.excluded(images, columns)}
 
 
-def _rows(row: Mapping[str, Any], result: Scored | None, how: Scoring) -> list[dict[str, Any]]:
+def _rows(row: Mapping[str, Any], result: Scored | None, how: Scoring, reach: float) -> list[dict[str, Any]]:
     """The row of the plain score and, but for the released definition, of the corrected and the rarefied."""
     source = "SODA, eq. 3"
     plain = {**row, "measure": "vac", "source": source}
@@ -276,15 +290,11 @@ def _rows(row: Mapping[str, Any], result: Scored | None, how: Scoring) -> list[d
         rows += [{**row, "measure": name, "source": f"{source}; {further}"} for name, further in others]
     if result is not None:
         for at, made in enumerate(rows):
-            _number(made, at, result, how)
+            _number(made, at, result, how, reach)
     return rows
 
 
-def _drawn(how: Scoring) -> str:
-    return f"{how.n_bootstrap} resamples of images, seed {how.seed}"
-
-
-def _number(row: dict[str, Any], at: int, result: Scored, how: Scoring) -> None:
+def _number(row: dict[str, Any], at: int, result: Scored, how: Scoring, reach: float) -> None:
     """Give a row the score of a kind, its interval and how it is made."""
     value, known = float(result.scores[at][0]), result.scores[at][1:]
     known, unseen = known[~np.isnan(known)], float(result.unseen[at])
@@ -293,6 +303,9 @@ def _number(row: dict[str, Any], at: int, result: Scored, how: Scoring) -> None:
         return
     row["value"] = value
     sd = float(known.std(ddof=1)) if len(known) > 1 else np.nan
+    drawn = f"{how.n_bootstrap} resamples of images, seed {how.seed}"
+    if reach:
+        sd, drawn = sd * reach, f"{drawn}, {SEEDS_COUNTED}"
     if row["measure"] == CORRECTED:
         row["method"] += "; no interval: it would not hold what the correction leaves"
     elif row["measure"] == RAREFIED:
@@ -302,10 +315,10 @@ def _number(row: dict[str, Any], at: int, result: Scored, how: Scoring) -> None:
             reach = sd * float(special.stdtrit(row["n"] - 1, 0.5 + how.level / 2))
             row["low"], row["high"] = ends(value, reach, unseen, result.least)
             row["holds_for"] = THESE_PROMPTS
-            row["method"] += f"; interval: t on the logit scale, {_drawn(how)}"
+            row["method"] += f"; interval: t on the logit scale, {drawn}"
     elif not np.isnan(sd):
         half = normal_quantile(how.level) * sd
         row["low"] = max(0.0, value - float(np.hypot(half, unseen)))
         row["high"] = min(1.0, value + half)
         row["holds_for"] = THESE_PROMPTS
-        row["method"] += f"; interval: normal bootstrap, {_drawn(how)}"
+        row["method"] += f"; interval: normal bootstrap, {drawn}"

@@ -25,9 +25,9 @@ from stereotrope.measure.shares.pairs import (
     reason_of,
     units_in,
 )
-from stereotrope.measure.shares.raters import between_raters, left_out_of
+from stereotrope.measure.shares.raters import between_raters, jackknifed
 from stereotrope.measure.tidy import estimate_frame, factor_names
-from stereotrope.stats import agreement_interval, cohen_kappa
+from stereotrope.stats import cohen_kappa
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 _BOTH_ONE = "both gave one value throughout"
@@ -181,7 +181,9 @@ def agreement(
     of 20 images from 0.84 to 1); others are :func:`stereotrope.stats.agreement_interval`. Whole prompts
     are their units where there are four or more, and they hold for prompts like these; of fewer prompts, or
     where the frame has no ``prompt_id``, single images, and they speak of these prompts alone. So do those of
-    a calibration, which is of the very pictures that were drawn for it.
+    a calibration, which is of the very pictures that were drawn for it. Where prompts share four seeds or
+    more (column ``seed``), pictures of one seed are taken to be as alike as they look
+    (:class:`stereotrope.stats.Across`).
 
     References
     ----------
@@ -265,16 +267,16 @@ def _kappa(row: dict[str, Any], both: pl.DataFrame, *, level: float, prompts: bo
         return cohen_kappa(table.reshape(*counts.shape[:-1], k, k))
 
     value = float(score(np.bincount(patterns).astype(np.float64)))
-    claim, units = units_in(both, prompts=prompts)
-    low, high = agreement_interval(value, left_out_of(patterns, units, score), level=level)
+    units = units_in(both, prompts=prompts)
+    low, high = jackknifed(value, patterns, units, score, level)
     return [
         {
             **row,
             "value": value,
             "low": max(low, -1.0) if low == low else None,
             "high": high,
-            "holds_for": None if low != low else claim.holds_for,
+            "holds_for": None if low != low else units.claim.holds_for,
             "flags": {**row["flags"], "no_variation": low != low},
-            "method": "jackknife, on the scale of log(1 - κ)",
+            "method": f"jackknife over {units.words}, on the scale of log(1 - κ)",
         }
     ]

@@ -8,8 +8,9 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
+from stereotrope.measure.seeds import across_units
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reason_given, to_polars
-from stereotrope.measure.units import prompt_codes, units_of
+from stereotrope.measure.units import SEEDS_COUNTED, prompt_codes, units_of
 from stereotrope.stats import mean_over_units
 from stereotrope.tables import PROMPT_FOLLOWING
 
@@ -105,6 +106,7 @@ def answer_probability(
     for key, part in read.group_by(keys, maintain_order=True):
         kept = part.filter(pl.col("_why").is_null())
         claim, (units,) = units_of(prompt_codes(kept))
+        claim, across = across_units(kept, claim, units)
         row = {
             "measure": "answer_probability",
             **dict(zip(keys, key, strict=True)),
@@ -118,7 +120,10 @@ def answer_probability(
         if not kept.height:
             rows.append({**row, "undefined": _NONE})
             continue
-        mean, low, high, how = mean_over_units(kept["_p"].to_numpy(), units, level=level, scale=(0.0, 1.0))
+        given = kept["_p"].to_numpy()
+        reach = across.reach(given, level=level) if across else 1.0
+        mean, low, high, how = mean_over_units(given, units, level=level, scale=(0.0, 1.0), reach=reach)
+        how += f", {SEEDS_COUNTED}" if across else ""
         known = low == low
         rows.append(
             {

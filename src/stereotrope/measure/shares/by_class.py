@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from stereotrope.measure.cells import SMALL_N, as_names
@@ -106,7 +105,7 @@ def class_agreement(
 def _of_cell(cell: dict[str, Any], part: pl.DataFrame, level: float) -> Iterator[dict[str, Any]]:
     """Three rows of each value that either side has."""
     both = part.filter(pl.col("reason").is_null())
-    claim, units = units_in(both, prompts=True)
+    units = units_in(both)
     shared = {
         "measure": "class_agreement",
         **cell,
@@ -127,8 +126,8 @@ def _of_cell(cell: dict[str, Any], part: pl.DataFrame, level: float) -> Iterator
             if not n:
                 yield {**row, "undefined": _NEVER[name]}
                 continue
-            found = rate_of((has & is_so)[of], np.unique(units[of], return_inverse=True)[1], claim, level)
+            found = rate_of((has & is_so)[of], units.among(of), level)
             if name == "f1":
                 found |= {end: 2 * found[end] / (1 + found[end]) for end in ("low", "high")}
                 found["value"] = float(2 * (has & is_so).sum() / (has.sum() + is_so.sum()))
-            yield {**row, **found, "flags": {**claim.flags, "small_n": n < SMALL_N}}
+            yield {**row, **found, "flags": {**units.claim.flags, "small_n": n < SMALL_N}}

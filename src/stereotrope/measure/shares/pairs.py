@@ -1,7 +1,7 @@
 """Two looks at the same images, side by side: what each says, why a pair does not count, rates of hits."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,9 +11,10 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import REGISTRY
 from stereotrope.measure.join import NOT_LABELLED
+from stereotrope.measure.seeds import across_units
 from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
-from stereotrope.measure.units import Claim, prompt_codes, units_of
-from stereotrope.stats import cluster_share_interval, wilson
+from stereotrope.measure.units import SEEDS_COUNTED, Claim, prompt_codes, units_of
+from stereotrope.stats import Across, cluster_share_interval, wilson
 
 NO_PAIR = "no image with a usable label from both"
 PAIRED = ("image_id", "attribute")
@@ -73,7 +74,7 @@ def hit_rates(
     rows = []
     for key, part in judged.group_by(["attribute", *factors], maintain_order=True):
         entered = part.filter(pl.col("reason").is_null())
-        n, (claim, units) = entered.height, units_in(entered, prompts=prompts)
+        n, units = entered.height, units_in(entered, prompts=prompts)
         for definition, hit in hits.items():
             row = {
                 "measure": measure,
@@ -82,37 +83,61 @@ def hit_rates(
                 "level": level,
                 "n": n,
                 "excluded": dict(part["reason"].drop_nulls().value_counts().iter_rows()),
-                "flags": {**claim.flags, "small_n": n < SMALL_N},
+                "flags": {**units.claim.flags, "small_n": n < SMALL_N},
                 "source": REGISTRY[measure].source,
             }
             if n:
-                row |= rate_of(
-                    entered.select(hit.fill_null(False)).to_series().to_numpy(), units, claim, level
-                )
+                row |= rate_of(entered.select(hit.fill_null(False)).to_series().to_numpy(), units, level)
             else:
                 row["undefined"] = undefined
             rows += [row, *further(row, entered)]
     return estimate_frame(rows, factors=factors)
 
 
-def rate_of(hits: NDArray[np.bool_], units: NDArray[np.int64], claim: Claim, level: float) -> dict[str, Any]:
+class Units(NamedTuple):
+    """What the units of a rate are.
+
+    number: Of each picture, from 0 on.
+    across: These and the seeds that they share; None where they share none.
+    """
+
+    claim: Claim
+    number: NDArray[np.int64]
+    across: Across | None = None
+
+    def among(self, kept: NDArray[np.bool_]) -> "Units":
+        """Of some pictures alone."""
+        number = np.unique(self.number[kept], return_inverse=True)[1].astype(np.int64)
+        return Units(self.claim, number, self.across and self.across.among(kept))
+
+    @property
+    def words(self) -> str:
+        """What the method says of them."""
+        seeds = f", {SEEDS_COUNTED}" if self.across else ""
+        return f"{self.number.max(initial=-1) + 1} {'prompts' if self.claim.prompts else 'pictures'}{seeds}"
+
+
+def rate_of(hits: NDArray[np.bool_], units: Units, level: float) -> dict[str, Any]:
     """Part of the pictures that are hits, with its interval over the units."""
-    if claim.clustered:
-        low, high = cluster_share_interval(np.bincount(units, hits), np.bincount(units), level=level)
-        method = f"beta-binomial over {units.max() + 1} units"
+    if units.claim.clustered:
+        k, n = np.bincount(units.number, hits), np.bincount(units.number)
+        crossed = units.across and units.across.crossed(hits)
+        low, high = cluster_share_interval(k, n, level=level, crossed=crossed)
+        method = f"{'Wilson' if crossed else 'beta-binomial'} over {units.words}"
     else:
         low, high = map(float, wilson(hits.sum(), hits.size, level=level))
         method = "Wilson"
     ends = {"value": float(hits.mean()), "low": low, "high": high}
-    return {**ends, "holds_for": claim.holds_for, "method": method}
+    return {**ends, "holds_for": units.claim.holds_for, "method": method}
 
 
-def units_in(entered: pl.DataFrame, *, prompts: bool) -> tuple[Claim, NDArray[np.int64]]:
+def units_in(entered: pl.DataFrame, *, prompts: bool = True) -> Units:
     """What the units of a rate are, and their numbers."""
     if not prompts:
-        return Claim(prompts=False, repeated=False, known=True), np.arange(entered.height)
-    claim, (units,) = units_of(prompt_codes(entered))
-    return claim, units
+        return Units(Claim(prompts=False, repeated=False, known=True), np.arange(entered.height))
+    claim, (number,) = units_of(prompt_codes(entered))
+    claim, across = across_units(entered, claim, number)
+    return Units(claim, number, across)
 
 
 def among(labels: Any, raters: Sequence[str] | None, reference: Any) -> Any:
@@ -147,7 +172,7 @@ def beside_reference(
 
 def paired_looks(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
     """Every image and attribute that one side knows; both values, and why the pair does not count."""
-    said = read_labels(labels, factors=factors)
+    said = read_labels(labels, factors=factors, seeds=True)
     true = other_look(reference, "reference").join(said, on="attribute", how="semi")
     joined = said.join(
         true,

@@ -18,7 +18,7 @@ from stereotrope.measure.tidy import (
     factor_names,
     with_q_values,
 )
-from stereotrope.measure.units import Claim, claim_of
+from stereotrope.measure.units import SEEDS_COUNTED, Claim, claim_of
 from stereotrope.stats import PoweredShare, newcombe, newcombe_p, wilson
 
 _SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
@@ -160,7 +160,7 @@ def ppi_share(
     took than of the rest (p < 0.01), the row is flagged ``sample_unlike``: they are no random part. Below ten
     it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum to 1. Pictures
     of which one of both cannot say are left out. Where people labelled pictures of four prompts or more,
-    prompts are the units.
+    prompts are the units, and seeds that these share count.
 
     References
     ----------
@@ -330,9 +330,10 @@ def powered_numbers(
         },
     }
     told: dict[str | None, dict[str, Any]] = {}
+    seeds = f", {SEEDS_COUNTED}" if any(cell.across(claim) for cell in cells) else ""
     for at, category in enumerate(categories):
         numbers = " and ".join(f"{side.n_effective[at]:.1f}" for side in sides)
         tuned = " and ".join(f"{side.tuning[at]:.2f}" for side in sides)
-        method = f"PPI++, λ {tuned}; labelled by people {people}; {kind} at effective n {numbers}"
+        method = f"PPI++, λ {tuned}; labelled by people {people}; {kind} at effective n {numbers}{seeds}"
         told[category] = {**shared, "value": value[at], "low": low[at], "high": high[at], "method": method}
     return told

@@ -1,6 +1,7 @@
 """How far several annotators agree among themselves, none of them taken for the truth."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.shares.pairs import Units, units_in
 from stereotrope.measure.tidy import read_labels, to_polars
-from stereotrope.measure.units import Claim, prompt_codes, units_of
 from stereotrope.stats import (
     agreement_interval,
     effective_counts,
@@ -46,6 +47,20 @@ def left_out_of(
     return np.asarray(score((table.sum(axis=0) - unlike).astype(np.float64)))[which.ravel()]
 
 
+def jackknifed(
+    value: float,
+    patterns: NDArray[np.int64],
+    units: Units,
+    score: Callable[[NDArray[np.float64]], Any],
+    level: float,
+) -> tuple[float, float]:
+    """The interval of a score of pattern counts over the units of its pictures."""
+    reach = 1.0
+    if units.across is not None:
+        reach = units.across.reach(left_out_of(patterns, np.arange(len(patterns)), score), level=level)
+    return agreement_interval(value, left_out_of(patterns, units.number, score), level=level, reach=reach)
+
+
 def between_raters(
     labels: Any,
     factors: Sequence[str],
@@ -60,7 +75,7 @@ def between_raters(
     """
     frame = to_polars(labels, needs=("annotator",))
     keys = list(dict.fromkeys([*factors, "annotator"]))
-    said = read_labels(frame, factors=keys, attributes=attributes, argument="by")
+    said = read_labels(frame, factors=keys, attributes=attributes, argument="by", seeds=True)
     if unknown := [name for name in ordinal if name not in set(said["attribute"])]:
         raise TableError(f"agreement: ordinal: no attribute {unknown[0]!r} is labelled; correct its name")
     for key, part in said.group_by(["attribute", *factors], maintain_order=True):
@@ -73,6 +88,10 @@ def between_raters(
         scale = ordinal.get(attribute)
         for row in _scores(rated, values.get(attribute, ()), scale, raters, level):
             yield {**shared, **row}
+
+
+def _weighed(score: Callable[..., Any], rows: NDArray[np.float64], weights: NDArray[np.float64]) -> Any:
+    return score(rows, weights=weights)
 
 
 def _left_out(part: pl.DataFrame) -> dict[str, int]:
@@ -92,7 +111,7 @@ def _scores(
     """A row of each coefficient."""
     seen = sorted(set(rated["value"]))
     names = list(dict.fromkeys([*(scale or listed), *seen]))
-    counts, units, claim = _counted(rated, names)
+    counts, units = _counted(rated, names)
     n = len(counts)
     scores: dict[str, Callable[..., Any]] = {
         "observed": rater_agreement,
@@ -103,14 +122,13 @@ def _scores(
     if scale is not None:
         scores["krippendorff_alpha_ordinal"] = lambda c, **more: krippendorff_alpha(c, ordinal=True, **more)
     outside = [] if scale is None else [value for value in seen if value not in scale]
-    many = f"{len(set(units.tolist()))} {'prompts' if claim.prompts else 'pictures'}"
-    jackknife = f"jackknife over {many}, on the scale of log(1 - score)"
+    jackknife = f"jackknife over {units.words}, on the scale of log(1 - score)"
     for name, score in scores.items():
         row: dict[str, Any] = {
             "definition": name,
             "n": n,
             "n_categories": len(names) if name == "gwet_ac1" else None,
-            "flags": {**claim.flags, "small_n": n < SMALL_N},
+            "flags": {**units.claim.flags, "small_n": n < SMALL_N},
             "method": f"{raters} annotators; {jackknife}",
             "source": _SOURCES[name],
         }
@@ -119,15 +137,14 @@ def _scores(
         elif name == "krippendorff_alpha_ordinal" and outside:
             yield {**row, "undefined": f"not in the order given: {', '.join(outside)}"}
         else:
-            found = {"method": jackknife, **_estimated(score, counts, units, claim, row["flags"], level)}
+            found = {"method": jackknife, **_estimated(score, counts, units, row["flags"], level)}
             yield {**row, **found, "method": f"{raters} annotators; {found['method']}"}
 
 
 def _estimated(
     score: Callable[..., Any],
     counts: NDArray[np.float64],
-    units: NDArray[np.int64],
-    claim: Claim,
+    units: Units,
     flags: dict[str, bool],
     level: float,
 ) -> dict[str, Any]:
@@ -135,38 +152,38 @@ def _estimated(
     if np.isnan(value):
         return {"undefined": _ONE_VALUE}
     if score is rater_agreement and value in (0.0, 1.0):
-        return _all_or_none(value, units, claim, level)
+        return _all_or_none(value, units, level)
     rows, patterns = np.unique(counts, axis=0, return_inverse=True)
-    left_out = left_out_of(patterns.ravel(), units, lambda weights: score(rows, weights=weights))
-    low, high = agreement_interval(value, left_out, level=level)
+    weighed = partial(_weighed, score, rows)
+    low, high = jackknifed(value, patterns.ravel(), units, weighed, level)
     least = 0.0 if score is rater_agreement else -1.0
     return {
         "value": value,
         "low": max(low, least) if low == low else None,
         "high": high,
         "flags": {**flags, "no_variation": low != low},
-        "holds_for": None if low != low else claim.holds_for,
+        "holds_for": None if low != low else units.claim.holds_for,
     }
 
 
-def _all_or_none(value: float, units: NDArray[np.int64], claim: Claim, level: float) -> dict[str, Any]:
+def _all_or_none(value: float, units: Units, level: float) -> dict[str, Any]:
     """Observed agreement in every picture, or in none: the jackknife sees nothing, Wilson's interval does."""
-    n = np.bincount(units)
-    k, trials = effective_counts(n * value, n, level=level) if claim.clustered else (value * n.sum(), n.sum())
+    n = np.bincount(units.number)
+    k, trials, told = value * n.sum(), n.sum(), "Wilson"
+    if units.claim.clustered:
+        crossed = units.across and units.across.crossed(np.full(n.sum(), value))
+        k, trials = effective_counts(n * value, n, level=level, crossed=crossed)
+        told = f"Wilson; effective n {trials:.1f} over {units.words}"
     low, high = map(float, wilson(k, trials, level=level))
-    told = f"Wilson; effective n {trials:.1f} over {len(n)} units" if claim.clustered else "Wilson"
-    return {"value": value, "low": low, "high": high, "holds_for": claim.holds_for, "method": told}
+    return {"value": value, "low": low, "high": high, "holds_for": units.claim.holds_for, "method": told}
 
 
-def _counted(
-    rated: pl.DataFrame, names: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.int64], Claim]:
+def _counted(rated: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.float64], Units]:
     """How often each picture was given each value, and the unit of each picture."""
-    pictures = rated.select("image_id", "prompt_id").unique("image_id", maintain_order=True)
+    pictures = rated.drop("attribute", "value").unique("image_id", maintain_order=True)
     at = {image: row for row, image in enumerate(pictures["image_id"])}
     place = {value: column for column, value in enumerate(names)}
     counts = np.zeros((len(at), len(names)))
     for image, value in rated.select("image_id", "value").iter_rows():
         counts[at[image], place[value]] += 1
-    claim, (units,) = units_of(prompt_codes(pictures))
-    return counts, units, claim
+    return counts, units_in(pictures)

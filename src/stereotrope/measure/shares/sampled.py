@@ -13,10 +13,11 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NOT_IN_OF, SMALL_N, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values
+from stereotrope.measure.seeds import across_units
 from stereotrope.measure.shares.pairs import other_look
 from stereotrope.measure.tidy import as_text, read_labels, reason_given, to_polars
 from stereotrope.measure.units import Claim, prompt_codes
-from stereotrope.stats import PoweredShare, greatest_shift, prediction_powered_share
+from stereotrope.stats import Across, PoweredShare, greatest_shift, prediction_powered_share
 
 _UNLIKE = 0.01
 """p below which the pictures that people labelled are no random part of all."""
@@ -76,10 +77,26 @@ class SampledCell:
         both = [[people @ ((y - true) ** 2 * (f - said) ** 2) for f in (1, 0)] for y in (1, 0)]
         machine = np.stack([alone @ (1 - said), alone @ said], axis=-1)
         table = np.moveaxis(np.array(both), (0, 1), (-2, -1))
-        clustered = claim.prompts
         return prediction_powered_share(
-            table.swapaxes(0, 1), machine.swapaxes(0, 1), clustered=clustered, level=level
+            table.swapaxes(0, 1),
+            machine.swapaxes(0, 1),
+            clustered=claim.prompts,
+            across=self._seeds(claim, true),
+            level=level,
         )
+
+    def across(self, claim: Claim) -> Across | None:
+        """Prompts and the seeds that they share; None where they share none."""
+        return across_units(self.pictures, claim, prompt_codes(self.pictures))[1]
+
+    def _seeds(self, claim: Claim, true: NDArray[np.float64]) -> list[Any] | None:
+        """Pictures of each seed, and what those that people labelled say of how alike these are."""
+        across, people = self.across(claim), self.by_people
+        if across is None:
+            return None
+        each = [np.bincount(across.group, of) for of in (people, ~people)]
+        sampled = across.among(people)
+        return [*each, np.stack([sampled.crossed(of).weights for of in true[people].T])]
 
 
 def _written_alike(
@@ -115,7 +132,7 @@ def sampled_cells(
     labels, reference, meant = _written_alike(labels, reference, names or None, value, of)
     allowed = meant.allowed
     people = other_look(reference, "reference")
-    said = read_labels(labels, factors=by, attributes=names or None, argument=argument)
+    said = read_labels(labels, factors=by, attributes=names or None, argument=argument, seeds=True)
     said = said.join(people.select("attribute").unique(), on="attribute", how="semi", maintain_order="left")
     said = said.join(people, on=["image_id", "attribute"], how="left", maintain_order="left")
     judged = pl.col("reference_excluded").replace({"": None, NOT_LABELLED: None})

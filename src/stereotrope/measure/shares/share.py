@@ -79,7 +79,7 @@ def share(
     the likelihood of its own counts makes the interval (:func:`stereotrope.stats.cluster_share_interval`).
     How often they cover is in docs/explanation/interval-coverage.md. Over three prompts or fewer it holds for
     ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot tell (``no_prompt_id``). Where a
-    column ``seed`` says that four prompts or more of several pictures share four seeds or more, pictures of
+    column ``seed`` says that four prompts or more share four seeds or more, pictures of
     one seed are taken to be as alike as they look (:func:`stereotrope.stats.crossed_weights`), and the
     interval is of other seeds too.
 
