@@ -50,6 +50,19 @@ def test_a_second_writer_is_refused_and_told_who_the_first_is(tmp_path: Path, ow
     assert owner.poll() is None
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a file that is open cannot be removed")
+def test_a_second_writer_is_refused_though_the_lock_file_was_removed(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
+    for name in (".lock", ".owner.json"):
+        (tmp_path / "run" / name).unlink()
+        with pytest.raises(RunLocked, match="one writer a run"), RunFolder(tmp_path / "run"):
+            pass
+    owner.kill()
+    owner.wait()
+    for _ in range(2):
+        with RunFolder(tmp_path / "run"):
+            pass
+
+
 def test_a_second_writer_in_the_same_process_is_refused(tmp_path: Path) -> None:
     with (
         RunFolder(tmp_path / "run"),

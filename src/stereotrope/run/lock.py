@@ -4,14 +4,18 @@ import contextlib
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 
-from stereotrope.errors import RunError, RunLocked
+from stereotrope.errors import RunLocked
 from stereotrope.run.disk import write_atomic
+
+if sys.platform != "win32":  # where a file that is open cannot be removed
+    import fcntl
 
 LOCK_FILES = _LOCK, _OWNER = ".lock", ".owner.json"
 """What lies in a run folder that is, or was, written."""
@@ -24,27 +28,26 @@ class RunLock:
         self._folder = folder
         self._owner = folder / _OWNER
         self._lock = filelock.FileLock(folder / _LOCK, thread_local=False)
+        self._handle: int | None = None
 
     def acquire(self) -> str | None:
         """Take the lock; return a note when its last owner died holding it.
 
         Raises RunLocked: Another process (or another :class:`RunFolder` of this one) writes this run.
         """
-        try:
-            self._lock.acquire(timeout=0)
-        except filelock.Timeout as error:
+        if not self._taken():
             raise RunLocked(
                 f"{self._folder}: is being written by {self._describe()}; one writer a run. Wait for it, "
                 "stop it, or choose another folder; meanwhile `stereotrope show` and `stereotrope report -o "
                 "<elsewhere>` read"
-            ) from error
+            )
         died = self._describe() if self._owner.exists() else None
         now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": now}
         try:
             write_atomic(self._owner, json.dumps(mine, sort_keys=True).encode())
-        except RunError:
-            self._lock.release()
+        except BaseException:
+            self._give_back()
             raise
         if died is None:
             return None
@@ -53,6 +56,30 @@ class RunLock:
     def release(self) -> None:
         """Give the lock back."""
         self._owner.unlink(missing_ok=True)
+        self._give_back()
+
+    def _taken(self) -> bool:
+        """Take both locks or none: that of the file, and the folder's own, as the file can be removed."""
+        try:
+            self._lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        if sys.platform == "win32":
+            return True
+        self._handle = os.open(self._folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._give_back()
+            return False
+        except OSError:  # of a file system that locks files alone
+            pass
+        return True
+
+    def _give_back(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
         self._lock.release()
 
     def _describe(self) -> str:
