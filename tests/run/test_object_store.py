@@ -1,4 +1,4 @@
-"""Pictures in S3: a server of moto's over real HTTP, by s3fs; for who has both, `pip install s3fs 'moto[server]'`."""
+"""Pictures in S3: a server of moto over real HTTP, by s3fs (`pip install s3fs moto[server]`)."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def test_a_run_with_pictures_in_s3_has_the_tables_of_any(tmp_path: Path, bucket:
 
 
 def test_a_bucket_that_is_not_there_is_told_before_anything_is_drawn(tmp_path: Path, bucket: str) -> None:
-    with pytest.raises(RunError, match="s3://absent/first/about/this.txt: cannot be written .*bucket"):
+    with pytest.raises(RunError, match=r"s3://absent/first/about/this.txt: cannot be written .*bucket"):
         st.Audit.from_text(AUDIT).run(tmp_path / "run", pictures=bucket.replace("bucket", "absent"))
     assert not list((tmp_path / "run").glob("*.parquet"))
