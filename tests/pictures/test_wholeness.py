@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, JpegImagePlugin
 
 from stereotrope import pictures
 from stereotrope.errors import PictureError
@@ -68,6 +68,25 @@ def test_part_of_a_jpeg_with_an_end_mark_behind_it_is_truncated(options, share):
             if data.index(b"\xff\xda") + 12 < share * len(data):
                 with pytest.raises(PictureError, match="truncated"):
                     pictures.inspect(data[: int(share * len(data))] + b"\xff\xd9")
+
+
+@pytest.mark.parametrize("options", [{}, {"optimize": True}, {"subsampling": 0}, {"subsampling": 1}])
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("size", [(120, 90), (112, 96)])
+def test_one_decoding_shows_that_a_jpeg_is_whole(options, mode, size, monkeypatch):
+    data = encoded(drawn(*size)["noise"].convert(mode), "JPEG", **options)
+    decoded, begin = [], JpegImagePlugin.JpegImageFile.load_prepare
+
+    def counted(image):
+        decoded.append(image)
+        return begin(image)
+
+    monkeypatch.setattr(JpegImagePlugin.JpegImageFile, "load_prepare", counted)
+    assert pictures.inspect(data) == size
+    assert len(decoded) == 1
+    for n in (20, 40):
+        with pytest.raises(PictureError, match="truncated"):
+            pictures.inspect(data[: -2 - n] + b"\xff\xd9")
 
 
 def test_a_jpeg_cut_between_two_restarts_is_truncated():

@@ -14,7 +14,7 @@ from PIL import Image, ImageChops, ImageCms, JpegImagePlugin, PngImagePlugin, We
 from stereotrope.errors import PictureError
 from stereotrope.pictures.container import Container, read
 from stereotrope.pictures.room import decoding_alone, room_for
-from stereotrope.pictures.wholeness import refuse_missing_rows, wholeness_tests
+from stereotrope.pictures.wholeness import lengthened, refuse_missing_rows, wholeness_tests
 
 _T = TypeVar("_T")
 
@@ -52,7 +52,8 @@ def inspect(data: bytes) -> tuple[int, int]:
     """
     found = read(data)
     with room_for(math.prod(found.stored)):
-        _refuse_early_end(found, _opened(found))
+        if not _is_proven_whole(found):
+            _refuse_early_end(found, _opened(found))
     return found.upright
 
 
@@ -106,6 +107,17 @@ def _loaded(data: bytes, found: Container) -> Image.Image:
         raise PictureError("damaged: header is not valid")
     image.load()
     return image
+
+
+def _is_proven_whole(found: Container) -> bool:
+    """Whether a picture can be decoded and nothing of it is missing, as far as one decoding proves both."""
+    try:
+        longer = lengthened(found)
+        if longer is None:
+            return False
+        return _loaded(longer[0].needed, longer[0]).crop(longer[1]).getcolors(1) is None
+    except (*_UNSOUND, PictureError):
+        return False
 
 
 def _refuse_early_end(found: Container, image: Image.Image) -> None:

@@ -4,6 +4,7 @@ Decoders fill what is missing with grey, black or zeros and say nothing. What th
 
 - PNG: the rows inflate to fewer bytes than the header asks for, or a chunk of them fails its checksum.
 - JPEG: what is decoded hangs on bits put behind the end of the coded data; or restart markers are too few.
+  Of most files one decoding shows already that no bit was missing (:func:`lengthened`).
 - WebP: the decoder is content without the last part of the coded data.
 
 Other bytes in the middle of a JPEG or WebP are proven by nothing, nor is a missing end of a JPEG with
@@ -14,6 +15,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from stereotrope.errors import PictureError
 from stereotrope.pictures.container import JPEG_SOF, Container, jpeg_segments, png_chunks, webp_chunks
@@ -22,6 +24,7 @@ WholenessTest = tuple[bytes, bool]
 """A file that proves a cut where it decodes: to other pixels than the original (True), or to any."""
 
 _RESTART = re.compile(rb"\xff(?<!\xff\xff)\xff*[\xd0-\xd7]")
+_SEQUENTIAL = frozenset((0xC0, 0xC1))
 _ARITHMETIC = frozenset((0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF))
 # Without 0xFF, so no marker; all bits beside each other in many ways, so that no code reads them as zeros.
 _FILLER = bytes((167 * n + 90) % 255 for n in range(48))
@@ -61,6 +64,38 @@ def refuse_missing_rows(found: Container) -> None:
         size += len(more)
     if size < expected:
         raise PictureError("truncated")
+
+
+def lengthened(found: Container) -> tuple[Container, tuple[int, int, int, int]] | None:
+    """A JPEG whose header asks for one row of blocks more than were coded, and a box in that row.
+
+    libjpeg reads the first of these blocks from the bits behind the last that was coded, but leaves every
+    block after a missing bit at zero. So more than one colour in the box proves that no bit of the picture
+    was missing; one colour proves nothing. The upper half of the row, where colours of the row above are
+    mixed in, is no part of the box.
+
+    Returns: None where it cannot be told so: several scans, restarts, or codes that are not Huffman's.
+    """
+    if found.format != "jpeg":
+        return None
+    data, scans = found.needed, []
+    for marker, start, _ in jpeg_segments(data):
+        body = data.index(marker, start) + 3
+        if marker == 0xDD:
+            return None
+        if marker in JPEG_SOF:
+            kind, frame = marker, body
+        elif marker == 0xDA:
+            scans.append(data[body])
+    n = data[frame + 5]
+    if kind not in _SEQUENTIAL or scans != [n]:
+        return None
+    side = 8 * max(data[frame + 7 + 3 * i] & 15 for i in range(n)) if n > 1 else 8
+    width, height = found.stored
+    coded = -(-height // side) * side
+    stored = width, coded + side
+    needed = data[: frame + 1] + stored[1].to_bytes(2, "big") + data[frame + 3 :]
+    return replace(found, stored=stored, needed=needed), (0, coded + side // 2, *stored)
 
 
 def wholeness_tests(found: Container) -> Iterator[WholenessTest]:
