@@ -216,6 +216,17 @@ def test_what_there_is_can_be_listed(stereotrope):
     assert json.loads(stereotrope("schema").out)["properties"]["objects"]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_that_lacks_a_sign_gets_its_number(monkeypatch, encoding):
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding=encoding))
+    with pytest.raises(SystemExit) as ended:
+        main(["measures", "agreement"])
+    sys.stdout.flush()
+    assert not ended.value.code
+    assert "\\u03ba" in written.getvalue().decode(encoding)  # κ
+
+
 def test_every_measure_has_a_page_without_markup():
     from stereotrope.cli.catalogue import print_measures
     from stereotrope.commands import Settings

@@ -1,6 +1,7 @@
 """The commands. Only typer and the standard library are imported until a command runs."""
 
 import errno
+import io
 import os
 import sys
 import traceback
@@ -322,6 +323,9 @@ def audit_schema() -> None:
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every expected error is one message on stderr and its exit code."""
     os.environ.setdefault(*GIVES_BACK)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # which may be none of UTF-8, and a κ no reason to end
+            stream.reconfigure(errors="backslashreplace")
     try:
         with signals_end_the_command():
             return app(args=arguments)
