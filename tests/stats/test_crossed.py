@@ -14,6 +14,7 @@ from stereotrope.stats import (
     crossed_evidence,
     crossed_weights,
     effective_trials,
+    evidence_apart,
     icc_evidence,
     icc_weights,
     widened_number,
@@ -135,3 +136,14 @@ def test_some_members_are_numbered_anew() -> None:
     assert (some.cluster.min(), some.cluster.max(), some.group.max()) == (0, 3, 4)
     one = Across(across.cluster[kept] - 2, across.group[kept])
     assert some.reach(moved[kept]) == one.reach(moved[kept])
+
+
+def test_groups_that_decide_all_are_all_that_there_is() -> None:
+    cluster, group = (of.ravel() for of in np.indices((20, 10)))
+    across, shown = Across(cluster, group), (group < 4).astype(float)
+    decided = across.crossed(shown)
+    assert decided.weights @ ICC_GRID > 0.9
+    # As far as ten members that are independent would have it, not two hundred.
+    assert across.reach(shown) > 0.9 * np.sqrt(20)
+    both = [(across, shown / 200), (across, -shown / 200)]
+    assert crossed_weights([evidence_apart(both)])[0][0] > 0.5

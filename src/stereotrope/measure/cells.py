@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.seeds import SeedGrid
+from stereotrope.measure.seeds import Drawn, drawn_by_seed
 from stereotrope.measure.tidy import excluded_json
 from stereotrope.measure.units import Claim, claim_of
 from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_mixture, icc_weights
@@ -71,15 +71,15 @@ class Cell:
         return {prompt: total[prompt] for prompt in sorted(total, key=lambda p: p or "")}
 
     @cached_property
-    def seed_grid(self) -> SeedGrid | None:
-        """Its pictures by prompt and seed, where these are known and shared."""
-        return SeedGrid.of(self.by_seed) if self.by_seed else None
+    def drawn(self) -> Drawn | None:
+        """Its pictures by prompt and seed, and the value of each, where seeds are known and shared."""
+        return drawn_by_seed(self.by_seed) if self.by_seed else None
 
     @cached_property
     def claim(self) -> Claim:
         """What its shares speak of."""
         claim = claim_of(self.prompts)
-        shared = self.seed_grid is not None if self.seeds is None else float(self.seeds.alike) > 0
+        shared = self.drawn is not None if self.seeds is None else float(self.seeds.alike) > 0
         return replace(claim, repeated=claim.repeated or shared)
 
     @property

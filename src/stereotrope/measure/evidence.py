@@ -11,10 +11,10 @@ import polars as pl
 
 from stereotrope.measure.cells import Cell, Peers, bound_columns
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
-from stereotrope.measure.seeds import seeds_apart, seeds_of_cells
+from stereotrope.measure.seeds import Drawn, seeds_of_cells
 from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, claim_of, seeds_shared
-from stereotrope.stats import Crossed, newcombe, shared_correlation
+from stereotrope.stats import Crossed, crossed_weights, evidence_apart, newcombe, shared_correlation
 from stereotrope.tables import LABELS, N_SUBJECTS, SCENARIO, SCOPES
 
 _NOT_FACTORS = ({c.name for c in LABELS} | {"image_id", "prompt_id", "seed", "excluded", N_SUBJECTS}) - SCOPES
@@ -154,8 +154,8 @@ def effective_sides(
     both = one, other
     claim = claim_of(*(cell.prompts for cell in both))
     apart = None
-    if claim.prompts and one.seed_grid and other.seed_grid:
-        apart = seeds_apart(one.seed_grid, other.seed_grid, value)
+    if claim.prompts and one.drawn and other.drawn:
+        apart = _seeds_apart(one.drawn, other.drawn, value)
 
     def parts_by(seeds: Sequence[Crossed | None]) -> list[float]:
         sides = zip(both, seeds, strict=True)
@@ -170,6 +170,15 @@ def effective_sides(
         correlation *= float(np.sqrt(np.prod(parts) / np.prod(alone)))
     (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
     return k, n, j, m, correlation
+
+
+def _seeds_apart(one: Drawn, other: Drawn, value: str) -> tuple[Crossed, Crossed]:
+    """What seeds do to the difference of a value's share between two cells, by cell."""
+    sides = [
+        (across, sign / len(values) * (values == value)) for sign, (across, values) in ((1, one), (-1, other))
+    ]
+    weights = crossed_weights([evidence_apart(sides)])[0]
+    return Crossed(np.asarray(one[0].alike), weights), Crossed(np.asarray(other[0].alike), weights)
 
 
 class FindingEvidence:

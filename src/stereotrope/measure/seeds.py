@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -212,99 +212,18 @@ def seeds_of_cells(cells: Sequence[SeedCounts]) -> list[Crossed] | None:
     return [Crossed(*of) for of in zip(shared.alike, weights, strict=True)]
 
 
-@dataclass(frozen=True)
-class SeedGrid:
-    """The pictures of one cell by value, prompt and seed, where its prompts share seeds.
-
-    values, seeds: In the order of the rows and columns of ``more``.
-    more: By how much pictures of each seed show a value more than their prompts lead one to expect.
-    within: What the products of these of two values, summed over seeds, are where seeds do nothing.
-    shown: Pictures of each value.
-    squares: Σ of squares of the pictures of each seed.
-    """
-
-    values: tuple[str, ...]
-    seeds: tuple[Any, ...]
-    more: Floats
-    within: Floats
-    shown: Floats
-    squares: float
-
-    @classmethod
-    def of(cls, counts: SeedCounts) -> SeedGrid | None:
-        """None where fewer than four seeds are known or shared."""
-        if not counts or any(seed is None for _, _, seed in counts):
-            return None
-        value, prompt, seed = zip(*counts, strict=True)
-        seeds, of_seed = np.unique(np.array(seed), return_inverse=True)
-        (values, shown), (_, asked) = (
-            np.unique(list(map(str, of)), return_inverse=True) for of in (value, prompt)
-        )
-        codes = np.stack([shown, asked, of_seed])
-        found = cls.of_codes(codes, values.tolist(), np.array(list(counts.values()), np.float64))
-        return found and replace(found, seeds=tuple(seeds.tolist()))
-
-    @classmethod
-    def of_codes(cls, codes: NDArray[np.int64], values: Sequence[str], n: ArrayLike = 1.0) -> SeedGrid | None:
-        """The same of pictures.
-
-        codes: Place among the values, number of the prompt, and seed of each picture, shape (3, pictures).
-        n: How many pictures each of these stands for.
-        """
-        (_, prompt), (seeds, seed) = (np.unique(of, return_inverse=True) for of in codes[1:])
-        n_prompts = int(prompt.max()) + 1
-        if not share_seeds(prompt, seed):
-            return None
-        grid = np.zeros((len(values), n_prompts, len(seeds)))
-        np.add.at(grid, (codes[0], prompt, seed), n)
-        if grid.sum(axis=(0, 2)).max() == 1:  # prompts that cannot be told from their pictures
-            grid = grid.sum(axis=1, keepdims=True)
-        each, shown = grid.sum(axis=0), grid.sum(axis=2)
-        share = shown / each.sum(axis=1)
-        more, within = grid.sum(axis=1) - share @ each, np.diag(shown.sum(axis=1)) - share @ shown.T
-        squares = float((each.sum(axis=0) ** 2).sum())
-        if len(each) == 1:
-            more = more * _about_a_mean(each.sum() ** 2 / squares)
-        return cls(tuple(values), tuple(seeds.tolist()), more, within, shown.sum(axis=1), squares)
-
-    @property
-    def n(self) -> float:
-        """All pictures."""
-        return float(self.shown.sum())
-
-    @property
-    def alike(self) -> float:
-        """How much the variance of a share grows with the correlation of pictures of a seed."""
-        return self.squares / self.n - 1
-
-    def one(self, value: str) -> Floats:
-        """The weights of values that make the share of this one."""
-        return np.array([1.0 * (value == of) for of in self.values])
+Drawn = tuple[Across, NDArray[np.str_]]
+"""The pictures of a cell by prompt and seed, and the value of each."""
 
 
-def evidence_apart(sides: Sequence[tuple[SeedGrid, Floats]]) -> Floats:
-    """What is to be seen of what seeds do to a sum of shares of one cell or two.
-
-    sides: Of each, the weights of its values in the sum: for the difference of a value 1 and −1.
-    """
-    scatters, gaps = [], dict.fromkeys([seed for side, _ in sides for seed in side.seeds], 0.0)
-    for side, weights in sides:
-        more = weights @ side.more / side.n
-        for seed, of in zip(side.seeds, more.tolist(), strict=True):
-            gaps[seed] += of
-        within = weights @ side.within @ weights / side.n**2
-        parts = (more @ more, within, side.squares / side.n, side.n**2 / side.squares)
-        scatters.append(Scatter(*map(np.asarray, parts)))
-    between = np.asarray(sum(gap * gap for gap in gaps.values()))
-    one, *other = scatters
-    return crossed_evidence(one, other[0], between) if other else crossed_evidence(one)
-
-
-def seeds_apart(one: SeedGrid, other: SeedGrid, value: str) -> tuple[Crossed, Crossed]:
-    """What seeds do to the difference of a value's share between two cells, by cell."""
-    evidence = evidence_apart([(one, one.one(value)), (other, -other.one(value))])
-    weights = crossed_weights([evidence])[0]
-    return Crossed(np.asarray(one.alike), weights), Crossed(np.asarray(other.alike), weights)
+def drawn_by_seed(counts: SeedCounts) -> Drawn | None:
+    """The pictures of a cell; None where its prompts share no seeds."""
+    if not counts or any(seed is None for _, _, seed in counts):
+        return None
+    of, n = np.array([(str(value), str(prompt)) for value, prompt, _ in counts]), list(counts.values())
+    prompt, seed = np.unique(of[:, 1], return_inverse=True)[1], np.array([seed for *_, seed in counts])
+    across = Across(*(np.repeat(each, n).astype(np.int64) for each in (prompt, seed)))
+    return (across, np.repeat(of[:, 0], n)) if share_seeds(*across) else None
 
 
 def across_units(frame: pl.DataFrame, claim: Claim, units: NDArray[np.int64]) -> tuple[Claim, Across | None]:

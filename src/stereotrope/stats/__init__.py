@@ -31,7 +31,7 @@ from stereotrope.stats.clusters import (
     shared_correlation,
 )
 from stereotrope.stats.counts import pairwise_js
-from stereotrope.stats.crossed import Across, Scatter, crossed_evidence, crossed_weights
+from stereotrope.stats.crossed import Across, Scatter, crossed_evidence, crossed_weights, evidence_apart
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
     entropy,
@@ -173,6 +173,7 @@ __all__ = [
     "effective_trials",
     "entropy",
     "even_entropy",
+    "evidence_apart",
     "exchange_test",
     "expected_above",
     "expected_js",

@@ -14,6 +14,10 @@ _NONE = 0.2
 """How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
 
 
+_LEAST = 1e-6
+"""Part of W that is left of it at least."""
+
+
 class Scatter(NamedTuple):
     """How members of groups across clusters are scattered, inside clusters; of one cell or many.
 
@@ -52,14 +56,16 @@ def crossed_evidence(one: Scatter, other: Scatter | None = None, between: Floats
     Source: Cochran (1950), Biometrika 37 (B/W is his Q over :math:`G - 1`); Searle, Casella and McCulloch
         (1992), Variance Components, section 4.4.
     """
-    seen, left, wide, groups = one.between, one.residual, one.width, one.groups
+    seen, left, wide, groups, within = one.between, one.residual, one.width, one.groups, one.within
     freedom = (groups - 1) * (wide - 1)
     if other is not None and between is not None:
         share = one.within / np.maximum(one.within + other.within, 1e-300)
         seen, left, groups = between, left + other.residual, np.minimum(groups, other.groups)
+        within = within + other.within
         freedom = freedom + (other.groups - 1) * (other.width - 1)
         wide = share * wide + (1 - share) * other.width
-    known = (left > 0) & (wide > 1) & (groups > 1)
+    known = (within > 0) & (wide > 1) & (groups > 1)
+    left = np.maximum(left, _LEAST * within)  # of groups that decide all there is nothing but rounding
     first = np.where(known, groups - 1, 1.0)[..., None]
     second = np.where(known, freedom, 1.0)[..., None]
     grown = 1 + np.where(known, wide, 1.0)[..., None] * ICC_GRID / (1 - ICC_GRID)
@@ -90,11 +96,17 @@ def crossed_weights(evidence: Sequence[Floats] | Floats) -> Floats:
 class Across(NamedTuple):
     """Members of one cell that are of clusters and, across these, of groups.
 
-    cluster, group: Of each member as a number from 0 on, shape ``(n,)``.
+    cluster, group: Of each member as a number of 0 or more, shape ``(n,)``.
     """
 
     cluster: NDArray[np.int64]
     group: NDArray[np.int64]
+
+    @property
+    def alike(self) -> float:
+        """How much the variance of a share grows with the correlation of members of a group."""
+        sizes = np.bincount(self.group)
+        return float(sizes @ sizes) / len(self.group) - 1
 
     def crossed(self, *shown: ArrayLike) -> Crossed:
         """How alike members of a group look, in a cell that stands alone.
@@ -102,20 +114,24 @@ class Across(NamedTuple):
         shown: What each member adds to a sum, shape ``(n,)``: 1 where it shows a value, say, and that of each
             value, of which K say K − 1 things.
         """
-        sizes = np.bincount(self.group).astype(np.float64)
-        n, squares = sizes.sum(), sizes @ sizes
-        cluster, about = self.cluster, 1.0
+        evidence = sum((evidence_apart([(self, of)]) for of in shown), np.zeros(ICC_GRID.size))
+        evidence = evidence * (1 - 1 / len(shown) if len(shown) > 1 else 1.0)
+        return Crossed(np.asarray(self.alike), crossed_weights([evidence])[0])
+
+    def scatter(self, moved: ArrayLike) -> tuple[Floats, Scatter]:
+        """By how much each group moves a sum more than its clusters lead one to expect, and their scatter.
+
+        moved: What each member adds to it, shape ``(n,)``.
+        """
+        of, n, cluster = np.asarray(moved, np.float64), len(self.group), self.cluster
+        sizes = np.bincount(self.group)
+        squares, about = float(sizes @ sizes), 1.0
         if np.bincount(cluster).max() == 1:  # clusters that cannot be told from their members
             cluster, about = np.zeros_like(cluster), 1 / max(1 - squares / (n * n), 1e-9)
-        members = np.maximum(np.bincount(cluster), 1)
-        evidence = np.zeros(ICC_GRID.size)
-        for of in np.asarray(shown, np.float64):
-            left = of - (np.bincount(cluster, of) / members)[cluster]
-            more = np.bincount(self.group, left) * np.sqrt(about)
-            parts = more @ more, left @ left, squares / n, n * n / squares
-            evidence += crossed_evidence(Scatter(*map(np.asarray, parts)))
-        evidence *= 1 - 1 / len(shown) if len(shown) > 1 else 1.0
-        return Crossed(np.asarray(squares / n - 1), crossed_weights([evidence])[0])
+        left = of - (np.bincount(cluster, of) / np.maximum(np.bincount(cluster), 1))[cluster]
+        more = np.bincount(self.group, left) * np.sqrt(about)
+        parts = more @ more, left @ left, squares / n, n * n / squares
+        return more, Scatter(*map(np.asarray, parts))
 
     def reach(self, moved: ArrayLike, *, level: float = 0.95, of_members: bool = False) -> float:
         """How many times as far an interval by the clusters' scatter reaches with that of groups.
@@ -138,6 +154,18 @@ class Across(NamedTuple):
         some = np.asarray(kept, bool)
         cluster, group = (np.unique(of[some], return_inverse=True)[1].astype(np.int64) for of in self)
         return Across(cluster, group)
+
+
+def evidence_apart(sides: Sequence[tuple[Across, ArrayLike]]) -> Floats:
+    """What is to be seen of what groups do to a sum over one cell, or over two that may share groups.
+
+    sides: Of each cell what its members add to the sum: to a difference of shares ``1 / n`` and ``-1 / n``.
+    """
+    more, scatters = zip(*(across.scatter(moved) for across, moved in sides), strict=True)
+    gaps = np.zeros(max(map(len, more)))
+    for of in more:
+        gaps[: len(of)] += of
+    return crossed_evidence(scatters[0], scatters[1] if len(sides) > 1 else None, np.asarray(gaps @ gaps))
 
 
 def noise_growth(alike: float, size: float, crossed: Crossed, *, level: float | None = 0.95) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.divergence.value_lists import ValueLists
-from stereotrope.measure.seeds import SeedGrid, share_seeds
+from stereotrope.measure.seeds import share_seeds
 from stereotrope.measure.tidy import read_labels
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, seeds_shared
 from stereotrope.stats import Across, icc_evidence, icc_mixture
@@ -123,13 +123,7 @@ class CodedLabels:
         across = Across(*(of[rows][used].astype(np.int64) for of in (self.prompts, self.seeds)))
         if not used.any() or min(of.min() for of in across) < 0 or not share_seeds(*across):
             return None
-        return across.among(np.full(used.sum(), True))
-
-    def seed_grid(self, rows: Ints, column: int) -> SeedGrid | None:
-        """These images by value of an attribute, prompt and seed, where their prompts share seeds."""
-        used = rows[self.codes[rows, column] >= 0]
-        each = np.stack([self.codes[used, column], self.prompts[used], self.seeds[used]]).astype(np.int64)
-        return SeedGrid.of_codes(each, self.values[column]) if used.size and each.min() >= 0 else None
+        return across
 
     def excluded(self, rows: Ints, columns: Ints) -> Counter[str]:
         """Labels of these images and attributes that do not count, by reason."""

@@ -6,9 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stereotrope.measure.divergence.coded import CodedLabels, Ints
-from stereotrope.measure.seeds import SeedGrid, evidence_apart
-from stereotrope.stats import ICC_GRID, Clustered, Crossed, cluster_scatter, crossed_growth, crossed_weights
+from stereotrope.measure.divergence.coded import CodedLabels, Codes, Ints
+from stereotrope.stats import (
+    ICC_GRID,
+    Across,
+    Clustered,
+    Crossed,
+    cluster_scatter,
+    crossed_growth,
+    crossed_weights,
+    evidence_apart,
+)
 from stereotrope.stats.arrays import Floats
 
 _TESTED = 0.95
@@ -70,10 +78,11 @@ def seed_noise(
 
 
 class _Side(NamedTuple):
-    """A group's pictures of each value, and those by prompt and seed where its prompts share some."""
+    """A group's pictures of each value, the value of each, and its prompt and seed where these are shared."""
 
     shown: Floats
-    grid: SeedGrid | None
+    codes: Codes
+    across: Across | None
 
 
 def seeds_of_groups(
@@ -97,7 +106,7 @@ def seeds_of_groups(
                     known[key] = _side(coded, rows, column)
                 if known[key].shown.any():
                     sides.append(known[key])
-            if len(sides) > 1 and any(side.grid for side in sides):
+            if len(sides) > 1 and any(side.across for side in sides):
                 told.setdefault(column, []).append((at, *_apart(sides)))
     for column, each in told.items():
         weights = [crossed_weights([evidence[of] for _, _, evidence in each]) for of in (0, 1)]
@@ -109,29 +118,29 @@ def seeds_of_groups(
 def _side(coded: CodedLabels, rows: Ints, column: int) -> _Side:
     codes = coded.codes[rows, column]
     shown = np.bincount(codes[codes >= 0], minlength=len(coded.values[column])).astype(np.float64)
-    return _Side(shown, coded.seed_grid(rows, column))
+    return _Side(shown, codes[codes >= 0], coded.across(rows, codes >= 0))
 
 
 def _apart(sides: Sequence[_Side]) -> tuple[Floats, Floats]:
     """How much the variance grows with the correlation, and what is to be seen of that, in two rows."""
     part = np.array([1 / side.shown.sum() for side in sides])
-    alike = np.asarray(part @ [side.grid.alike if side.grid else 0.0 for side in sides] / part.sum())
+    alike = np.asarray(part @ [side.across.alike if side.across else 0.0 for side in sides] / part.sum())
     values = np.eye(len(sides[0].shown))[sum(side.shown for side in sides) > 0]
     found = np.zeros((2, ICC_GRID.size))
     for one, other in combinations(sides, 2):
         middle = one.shown / one.shown.sum() + other.shown / other.shown.sum()
         slopes = [_slope(side.shown, middle / 2) for side in (one, other)]
-        grids = one.grid, other.grid
         # Of K values that add up to n only K − 1 say something of their own.
-        each = [_seen(grids, (of, -of)) for of in values]
-        found += np.stack([np.sum(each, axis=0) * (1 - 1 / len(values)), _seen(grids, slopes)])
+        each = [_seen((one, other), (of, -of)) for of in values]
+        found += np.stack([np.sum(each, axis=0) * (1 - 1 / len(values)), _seen((one, other), slopes)])
     # Of G groups only G − 1 do.
     return alike, found * 2 / len(sides)
 
 
-def _seen(grids: Sequence[SeedGrid | None], weights: Sequence[Floats]) -> Floats:
-    sides = [(grid, of) for grid, of in zip(grids, weights, strict=True) if grid is not None]
-    return evidence_apart(sides) if sides else np.zeros(ICC_GRID.size)
+def _seen(sides: Sequence[_Side], weights: Sequence[Floats]) -> Floats:
+    both = zip(sides, weights, strict=True)
+    moved = [(side.across, of[side.codes] / len(side.codes)) for side, of in both if side.across is not None]
+    return evidence_apart(moved) if moved else np.zeros(ICC_GRID.size)
 
 
 def _slope(shown: Floats, middle: Floats) -> Floats:
