@@ -80,7 +80,7 @@ LAUGHS = "suite: &a [lol,lol,lol,lol,lol,lol,lol,lol]\n" + "".join(
         ("1: x\n" + DRAWN, r":1: a key must be a text, found 1; put it in quotes"),
         (DRAWN + 'report: {title: "\\ud800"}\n', r":9: report.title must be .* found half a surrogate pair"),
         (DRAWN.replace("{calibrated: ,", '{calibrated: "a\\0b",'), r":5: .* found a NUL character"),
-        (DRAWN.replace("[cup]", '[!!binary "aGVsbG8="]'), r":2: objects.0 .*, found a bytes; remove the tag"),
+        (DRAWN.replace("[cup]", '[!!binary "aGVsbG8="]'), r":2: entry 1 of objects .*, found a bytes"),
         (DRAWN + "max_excluded: .nan\n", r":9: max_excluded must be a finite number, found nan"),
         (DRAWN + "seed: 99999999999\n", r":9: seed must be less than 2,147,483,648"),
         (DRAWN + "report: [a]\n", r":9: report must be a mapping, found \['a'\]"),
