@@ -288,8 +288,8 @@ def test_an_annotator_that_reads_too_little_or_too_badly_is_found(make_labels) -
     ]
 
 
-@pytest.mark.parametrize(("n", "told"), [(1, 0), (9, 0), (10, 1)])
-def test_an_annotator_is_named_for_disagreeing_from_ten_pictures_on(make_labels, n, told) -> None:
+@pytest.mark.parametrize(("n", "told"), [(1, 0), (3, 0), (4, 1), (10, 1)])
+def test_an_annotator_is_named_for_disagreeing_where_its_pictures_are_enough(make_labels, n, told) -> None:
     labels = make_labels({("m", "car", "base"): {"x": n}}).with_columns(annotator=pl.lit("judge"))
     truth = labels.select("image_id", "attribute", value=pl.lit("y"))
     named = findings(agreement(labels, truth), labels)["sentence"].to_list()

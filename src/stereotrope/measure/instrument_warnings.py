@@ -18,6 +18,8 @@ _LITTLE_LABELLED = 0.05
 """Share of unusable labels above which the annotator itself is a finding."""
 _LOW_ACCURACY = 0.90
 """Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
+_OF_A_COIN = 0.5
+"""Agreement that an interval of fewer than ten answers must end below, as that of 0 of 4 does."""
 
 _MOST_NAMED = 6
 """Attributes that one sentence names."""
@@ -93,7 +95,7 @@ def _series(names: Sequence[str]) -> str:
 
 def disagreeing(estimates: pl.DataFrame) -> pl.DataFrame:
     """The rows of accuracies that are too low."""
-    return _accuracies(estimates).filter(pl.col("value") < _LOW_ACCURACY)
+    return _accuracies(estimates).filter(enough_answers(), pl.col("value") < _LOW_ACCURACY)
 
 
 def unproven(told: Sequence[Candidate], evidence: RunEvidence) -> Iterator[Candidate]:
@@ -113,12 +115,16 @@ def unproven(told: Sequence[Candidate], evidence: RunEvidence) -> Iterator[Candi
 
 def agreeing(estimates: pl.DataFrame) -> pl.DataFrame:
     """The rows of accuracies that are high enough."""
-    return _accuracies(estimates).filter(pl.col("value") >= _LOW_ACCURACY)
+    return _accuracies(estimates).filter(pl.col("n") >= SMALL_N, pl.col("value") >= _LOW_ACCURACY)
+
+
+def enough_answers() -> pl.Expr:
+    """Whether an accuracy rests on enough answers to be called too low: ten, or fewer below a coin's."""
+    return (pl.col("n") >= SMALL_N) | (pl.col("high") < _OF_A_COIN).fill_null(False)
 
 
 def _accuracies(estimates: pl.DataFrame) -> pl.DataFrame:
-    """The rows of accuracies over enough pictures to speak of an annotator, for it or against it."""
-    return estimates.filter(pl.col("n") >= SMALL_N, measure="agreement", definition="accuracy")
+    return estimates.filter(measure="agreement", definition="accuracy")
 
 
 @finder("instrument", place=91)

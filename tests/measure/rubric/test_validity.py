@@ -18,6 +18,7 @@ from stereotrope.annotate.label import labels_frame
 from stereotrope.errors import AuditFileError, MetadataError, UsageError
 from stereotrope.measure import estimate_frame
 from stereotrope.measure.rubric.findings import disagreeing_judges
+from stereotrope.stats import wilson
 from stereotrope.testing import Loopback, SetJudge
 
 ITEMS = ("x", "y", "z")
@@ -158,10 +159,11 @@ def test_what_people_say_of_sets_is_read_from_a_file_and_set_beside_the_judge(tm
     assert own["n"].to_list() == [1, 1]
 
 
-@pytest.mark.parametrize(("n", "told"), [(1, []), (9, []), (10, ["0 of 10"])])
-def test_a_judge_is_named_for_what_it_answers_from_ten_answers_on(n, told):
+@pytest.mark.parametrize(("n", "told"), [(1, []), (3, []), (4, ["0 of 4"]), (10, ["0 of 10"])])
+def test_a_judge_is_named_for_what_it_answers_where_its_answers_are_enough(n, told):
     row = {"measure": "set_agreement", "definition": "accuracy", "attribute": "all", "generator": "a"}
-    row |= {"annotator": "judge", "reference": "people", "value": 0.0, "low": 0.0, "high": 0.3, "n": n}
+    row |= {"annotator": "judge", "reference": "people", "value": 0.0, "low": 0.0, "n": n}
+    row["high"] = float(wilson(0, n)[1])
     estimates = estimate_frame([row], factors=("generator", "annotator", "reference"))
     named = [one.sentence for one in disagreeing_judges(SimpleNamespace(estimates=estimates))]
     assert [" ".join(sentence.split(" does on ")[1].split()[:3]) for sentence in named] == told

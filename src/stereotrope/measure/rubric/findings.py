@@ -6,6 +6,7 @@ import polars as pl
 
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
+from stereotrope.measure.instrument_warnings import enough_answers
 from stereotrope.measure.sentences import clean, quoted, span
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -72,8 +73,8 @@ def obeying_judges(evidence: RunEvidence) -> Iterator[Candidate]:
 @finder("instrument", place=92)
 def disagreeing_judges(evidence: RunEvidence) -> Iterator[Candidate]:
     """Judges that answer otherwise than people too often."""
-    rows = _over_items(evidence, "set_agreement").filter(definition="accuracy")
-    for row in rows.filter(pl.col("value") < LEAST_ACCURACY).iter_rows(named=True):
+    rows = evidence.estimates.filter(measure="set_agreement", definition="accuracy", attribute=ALL_ATTRIBUTES)
+    for row in rows.filter(enough_answers(), pl.col("value") < LEAST_ACCURACY).iter_rows(named=True):
         same = round(row["value"] * row["n"])
         scope = {name: level for name, level in scope_of(row).items() if name != "annotator"}
         levels = [clean(f"no {name}" if level == "none" else level) for name, level in scope.items()]
