@@ -184,6 +184,15 @@ def test_seeds_of_the_pictures_that_count_are_those_that_count() -> None:
         assert one.equals(other)
 
 
+@pytest.mark.parametrize("prompts", [4, 8])
+def test_one_caption_that_shows_a_group_has_a_score_and_no_interval(prompts: int) -> None:
+    frame = pl.DataFrame({"image_id": list("abcdefgh"), "caption": "text", "seed": [*range(4)] * 2})
+    frame = frame.with_columns(gender=pl.Series(["f", *["unknown"] * 7]), prompt_id=pl.int_range(8) % prompts)
+    for score in (captions.bias_amplification, captions.kl_from_uniform):
+        rows = score(frame, "gender", groups=["f", "m"], unknown=False, by=(), n_bootstrap=99)
+        assert rows.select("value", "n", "low", "high").rows() == [(1.0, 1, None, None)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(4, 10), (10, 5), (20, 10), (40, 5), (40, 20)])
 def test_intervals_over_shared_seeds_hold_in_many_cases(shape: tuple[int, int], capsys) -> None:

@@ -303,7 +303,7 @@ def _spread_rows(
         return [above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)]
     row |= {"value": score.value, **_over_prompts(cell, counted, score.score)}
     row = above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)
-    if not is_entropy:
+    if "adjusted" in row:
         # Ends are of what is true, in which even shares have nothing and no floor is in the way.
         row["adjusted_low"] = min(row["low"] / greatest, row["adjusted"])
         row["adjusted_high"] = max(row["high"] / greatest, row["adjusted"])
