@@ -9,6 +9,7 @@ from scipy import stats as reference
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure import embeddings_frame, image_vendi, mean_similarity, prompt_alignment
+from stereotrope.stats import jackknife_interval, vendi_score
 
 
 def unit(n, d=6, seed=1):
@@ -274,3 +275,23 @@ def test_the_interval_of_the_similarity_covers_over_prompts():
     prompts = [f"p{i // 5}" for i in range(60)]
     rows = [mean_similarity(frame(drawn(), prompt_id=prompts)).row(0, named=True) for _ in range(250)]
     assert 0.91 < np.mean([row["low"] <= true <= row["high"] for row in rows]) <= 1.0
+
+
+def test_many_prompts_are_left_out_in_a_hundred_parts() -> None:
+    rng = np.random.default_rng(5)
+    vectors = rng.normal(size=(250, 1, 6)) + 0.5 * rng.normal(size=(250, 2, 6)) + 1
+    frame = pl.DataFrame(
+        {
+            "image_id": [str(i) for i in range(500)],
+            "prompt_id": [f"p{i // 2:03}" for i in range(500)],
+            "generator": "m",
+            "annotator": "e",
+            "vector": vectors.reshape(500, 6).tolist(),
+        }
+    )
+    row = image_vendi(frame, by=["generator"]).row(0, named=True)
+    x = vectors.reshape(500, 6) / np.linalg.norm(vectors.reshape(500, 6), axis=1, keepdims=True)
+    each = [vendi_score(x[np.arange(500) // 2 != prompt]) for prompt in range(250)]
+    low, high = jackknife_interval(vendi_score(x), each)
+    assert row["high"] - row["low"] == pytest.approx(high - low, rel=0.2)
+    assert row["low"] < vendi_score(x) < row["high"]

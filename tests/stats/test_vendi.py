@@ -16,6 +16,7 @@ from stereotrope.stats import (
     vendi_score,
     vendi_scores,
     vendi_standard_error,
+    vendi_without,
 )
 
 
@@ -107,3 +108,13 @@ def test_one_seed_gives_one_interval_and_cells_differ() -> None:
     units = np.arange(50)
     one, again, other = (Resample(units, 200, 1, s).interval(mean, level=0.9) for s in (0, 0, 1))
     assert one == again != other
+
+
+@pytest.mark.parametrize(("n", "d"), [(12, 5), (12, 30)])
+def test_scores_without_each_part_are_those_of_the_rest(n: int, d: int) -> None:
+    x = np.random.default_rng(n + d).normal(size=(n, d))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    parts = np.arange(n) % 4
+    expected = [vendi_score(x[parts != part]) for part in range(4)]
+    assert vendi_without(x, parts) == pytest.approx(expected, rel=1e-9)
+    assert np.isnan(vendi_without(x, np.zeros(n, int))).all()

@@ -17,6 +17,7 @@ from stereotrope.measure.seeds import across_units
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reason_given, to_polars
 from stereotrope.measure.units import SEED_COLUMN, SEEDS_COUNTED, Claim, prompt_codes, units_of
 from stereotrope.stats import (
+    MOST_PARTS,
     Across,
     jackknife_interval,
     mean_cosine,
@@ -27,6 +28,7 @@ from stereotrope.stats import (
     vendi_left_out,
     vendi_score,
     vendi_standard_error,
+    vendi_without,
 )
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import factors_of
@@ -237,8 +239,8 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
     It grows with n and depends on the encoder: compare equal numbers of pictures by one encoder only.
     Vectors of one encoder lie in a narrow cone, so that the score stays far below n and the normalised one
     near 0 also for diverse pictures. The interval is of the score expected at this n: Student's with the
-    jackknife's standard error over pictures (over prompts, where a cell spans several); above 1,000 pictures
-    of one prompt the infinitesimal jackknife's.
+    jackknife's standard error over pictures (over prompts, where a cell spans several, and over a hundred
+    parts of more than a hundred prompts); above 1,000 pictures of one prompt the infinitesimal jackknife's.
 
     References
     ----------
@@ -299,12 +301,8 @@ def _diversity(cell: EmbeddingCell, level: float) -> tuple[float, float, float, 
         half = normal_quantile(level) * vendi_standard_error(x)
         ends = (value - half, value + half) if half > 1e-9 * value else (float("nan"), float("nan"))
         return value, *ends, "interval: normal, infinitesimal jackknife"
-    without: Floats | list[float]
-    if cell.claim.clustered:
-        units = range(int(cell.units.max()) + 1)
-        without = [vendi_score(x[np.flatnonzero(cell.units != unit)]) for unit in units]
-    else:
-        without = vendi_left_out(x @ x.T)
+    parts = cell.units % MOST_PARTS
+    without = vendi_without(x, parts) if cell.claim.clustered else vendi_left_out(x @ x.T)
     low, high = jackknife_interval(value, without, level=level)
     reach = cell.reach(partial(vendi_influence, x), level)
     return value, value + reach * (low - value), value + reach * (high - value), cell.jackknife

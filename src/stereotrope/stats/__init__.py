@@ -120,6 +120,7 @@ from stereotrope.stats.spending import look_alpha
 from stereotrope.stats.tails import js_tail
 from stereotrope.stats.unified import scatter_likeness, unified_interval
 from stereotrope.stats.vendi import (
+    MOST_PARTS,
     tfidf,
     vendi_influence,
     vendi_left_out,
@@ -127,10 +128,12 @@ from stereotrope.stats.vendi import (
     vendi_score,
     vendi_scores,
     vendi_standard_error,
+    vendi_without,
 )
 
 __all__ = [
     "ICC_GRID",
+    "MOST_PARTS",
     "MOST_WAYS",
     "Across",
     "Clustered",
@@ -254,6 +257,7 @@ __all__ = [
     "vendi_score",
     "vendi_scores",
     "vendi_standard_error",
+    "vendi_without",
     "weighted_alignment",
     "widened_number",
     "wilson",

@@ -17,6 +17,8 @@ more than they save, twenty times more at 64 to 100 rows on a busy machine."""
 _ONE_THREAD = 8_000
 """Elements of a matrix that BLAS multiplies with a vector on one thread."""
 
+MOST_PARTS = 100
+"""Parts of its items that a score is computed without for its interval: units of more are put together."""
 _GRID = np.linspace(np.log(1e-13), np.log(1e13), 121)
 """Logarithms at which an integral is summed: singularities lie π from the real line, so that steps of 0.5 err
 by exp(−2π²/0.5); beyond the ends less than rounding is left."""
@@ -66,6 +68,25 @@ def vendi_scores(kernel: ArrayLike, weights: ArrayLike) -> Floats:
             part = k[np.ix_(drawn, drawn)] * np.outer(root, root)
             scores[column] = np.exp(_entropy(_eigenvalues(part)))
     return scores
+
+
+def vendi_without(vectors: ArrayLike, parts: ArrayLike) -> Floats:
+    """Vendi scores without each part of the items in turn.
+
+    vectors: Unit vectors, shape (n, d).
+    parts: Of each item, numbers from 0 on, shape (n,).
+    Returns: Shape (number of parts,). NaN where nothing is left.
+    """
+    x, part = np.asarray(vectors, np.float64), np.asarray(parts, np.int64)
+    if x.shape[0] <= x.shape[1]:
+        return vendi_scores(x @ x.T, part[:, None] != np.arange(part.max() + 1))
+    gram, scores = x.T @ x, []
+    for of in range(part.max() + 1):
+        own = x[part == of]
+        left = len(x) - len(own)
+        without = (gram - own.T @ own) / max(left, 1)
+        scores.append(np.exp(_entropy(_eigenvalues(without))) if left else np.nan)
+    return np.array(scores)
 
 
 def vendi_left_out(kernel: ArrayLike, unseen: int = 0) -> Floats:

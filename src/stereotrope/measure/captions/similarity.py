@@ -28,6 +28,7 @@ from stereotrope.measure.captions.terms import NO_KEYWORD, OTHER_SCRIPT
 from stereotrope.measure.captions.words import is_spaced, readable, released_words, words_in
 from stereotrope.measure.units import SEEDS_COUNTED
 from stereotrope.stats import (
+    MOST_PARTS,
     ScoreOfSums,
     jackknife_interval,
     normal_quantile,
@@ -157,10 +158,11 @@ def vendi(cell: Captions, *, text: str | None = None) -> list[ScoreRow]:
     -----
     It grows with N and its normalised form shrinks: scores at different N are not to be compared. It
     measures words, not pictures. The interval is of the score expected at this N: Student's, with the
-    jackknife's standard error over captions (over prompts, where a cell spans several) and two made-up
-    ones like no other; above 1,000 captions the infinitesimal jackknife's, which is narrower. Rows are not
-    drawn again, since a resample holds captions twice, which lowers the score. Captions without a word, and
-    those in scripts without spaces between words (Chinese, Thai …), are left out with a reason.
+    jackknife's standard error over captions (over prompts, where a cell spans several, and over a hundred
+    parts of more than a hundred prompts) and two made-up ones like no other; above 1,000 captions the
+    infinitesimal jackknife's, which is narrower. Rows are not drawn again, since a resample holds captions
+    twice, which lowers the score. Captions without a word, and those in scripts without spaces between words
+    (Chinese, Thai …), are left out with a reason.
 
     References
     ----------
@@ -208,7 +210,7 @@ def _ends(
     reach = 1.0
     if cell.clustered:
         n = len(kernel)
-        _, units = np.unique(cell.resample.units[compared.rows], return_inverse=True)
+        units = np.unique(cell.resample.units[compared.rows], return_inverse=True)[1] % MOST_PARTS
         m = int(units.max()) + 1 + _UNSEEN
         units = np.concatenate([units, np.arange(m - _UNSEEN, m)])
         together = np.eye(n + _UNSEEN)
