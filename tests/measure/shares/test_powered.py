@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import polars as pl
@@ -148,3 +149,21 @@ def test_people_who_saw_one_kind_of_pictures_only_are_flagged() -> None:
     for people, unlike in ((one_kind, True), (at_random, False)):
         row = ppi_share(labels, people, "a", value="x").row(0, named=True)
         assert ("sample_unlike" in (row["flags"] or "")) is unlike
+
+
+def test_one_picture_a_prompt_is_not_independent_of_those_of_its_seed() -> None:
+    machine = said(["red", "blue"] * 12).with_columns(prompt_id="image_id", seed=pl.int_range(24) % 4)
+    row = ppi_share(machine, machine.head(16), value="red").row(0, named=True)
+    assert row["method"].endswith("shared seeds counted")
+    assert "clustered" in row["flags"]
+    alone = ppi_share(machine.drop("seed"), machine.head(16), value="red").row(0, named=True)
+    assert "clustered" not in (alone["flags"] or "")
+
+
+def test_memory_does_not_grow_with_prompts_times_pictures() -> None:
+    machine = said(["red", "blue"] * 3000).with_columns(prompt_id=pl.format("p{}", pl.int_range(6000) // 2))
+    tracemalloc.start()
+    ppi_share(machine, machine.gather_every(4), value="red")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 50e6

@@ -319,18 +319,20 @@ def powered_numbers(
 ) -> dict[str | None, dict[str, Any]]:
     """What each value's row says of its number."""
     people = " and ".join(str(cell.n_labelled) for cell in cells)
+    crossed = any(cell.across(claim) for cell in cells)
+    seeds = f", {SEEDS_COUNTED}" if crossed else ""
     shared = {
         "undefined": None,
         "holds_for": claim.holds_for,
         "flags": {
             **claim.flags,
+            "clustered": claim.clustered or crossed,
             "small_n": min(cell.n_labelled for cell in cells) < SMALL_N,
             # Of few prompts that people took whole, pictures are not drawn one by one.
             "sample_unlike": not claim.clustered and any(cell.sample_is_unlike for cell in cells),
         },
     }
     told: dict[str | None, dict[str, Any]] = {}
-    seeds = f", {SEEDS_COUNTED}" if any(cell.across(claim) for cell in cells) else ""
     for at, category in enumerate(categories):
         numbers = " and ".join(f"{side.n_effective[at]:.1f}" for side in sides)
         tuned = " and ".join(f"{side.tuning[at]:.2f}" for side in sides)

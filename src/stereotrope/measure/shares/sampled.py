@@ -72,10 +72,15 @@ class SampledCell:
             for name in ("value", "reference_value")
         )
         codes = prompt_codes(self.pictures) if claim.prompts else np.zeros(len(said), int)
-        unit = (np.unique(codes)[:, None] == codes).astype(float)
-        people, alone = unit * self.by_people, unit * ~self.by_people
-        both = [[people @ ((y - true) ** 2 * (f - said) ** 2) for f in (1, 0)] for y in (1, 0)]
-        machine = np.stack([alone @ (1 - said), alone @ said], axis=-1)
+        units, unit = np.unique(codes, return_inverse=True)
+
+        def told(these: NDArray[np.bool_], of: NDArray[np.float64]) -> NDArray[np.float64]:
+            each = [np.bincount(unit[these], column, len(units)) for column in of[these].T]
+            return np.stack(each, axis=-1)
+
+        people = self.by_people
+        both = [[told(people, (y - true) ** 2 * (f - said) ** 2) for f in (1, 0)] for y in (1, 0)]
+        machine = np.stack([told(~people, 1 - said), told(~people, said)], axis=-1)
         table = np.moveaxis(np.array(both), (0, 1), (-2, -1))
         return prediction_powered_share(
             table.swapaxes(0, 1),
