@@ -193,6 +193,16 @@ def test_one_caption_that_shows_a_group_has_a_score_and_no_interval(prompts: int
         assert rows.select("value", "n", "low", "high").rows() == [(1.0, 1, None, None)]
 
 
+def test_similarity_over_shared_seeds_stays_on_its_scale() -> None:
+    seed = np.tile(np.arange(4), 4)
+    vectors = np.eye(2)[(seed == 0).astype(int)].tolist()
+    frame = pl.DataFrame({"image_id": np.arange(16).astype(str), "prompt_id": np.repeat(list("abcd"), 4)})
+    frame = frame.with_columns(seed=pl.Series(seed), annotator=pl.lit("e"), vector=pl.Series(vectors))
+    row = measure.mean_similarity(frame.head(15), by=[], level=0.99999).row(0, named=True)
+    assert -1 <= row["low"] <= row["value"] <= row["high"] <= 1
+    assert "shared seeds counted" in row["method"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(4, 10), (10, 5), (20, 10), (40, 5), (40, 20)])
 def test_intervals_over_shared_seeds_hold_in_many_cases(shape: tuple[int, int], capsys) -> None:

@@ -435,9 +435,8 @@ def mean_similarity(
             unit_sums(
                 unit_rows(vectors[start : start + _AT_ONCE]), cell.units[start : start + _AT_ONCE], sums
             )
-        value, low, high = mean_cosine(sums, sizes, level=level)
         reach = cell.reach(partial(_along, vectors, sums.sum(axis=0)), level)
-        low, high = value + reach * (low - value), value + reach * (high - value)
+        value, low, high = mean_cosine(sums, sizes, level=level, reach=reach)
         scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
         rows.append({**cell.shared, "value": value, "low": low, "high": high, **scope})
     return estimate_frame(rows, factors=("annotator", *by))
