@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stereotrope.stats.counts import mean_pair_floor, mean_pair_js, one_hot, tally
+from stereotrope.stats.counts import mean_pair_floor, mean_pair_js, one_hot, tally, tally_of_rows
 
 
 @pytest.mark.parametrize("shape", [(32, 40, 300), (4, 2_500, 70), (32, 2_500, 200), (3, 0, 5), (0, 4, 5)])
@@ -27,3 +27,11 @@ def test_scores_do_not_depend_on_what_is_scored_together() -> None:
         together = score(counts, sizes, hot)
         apart = [score([c[:, n : n + 1] for c in counts], sizes, hot)[:, 0] for n in range(0, 6_000, 600)]
         np.testing.assert_allclose(together[:, ::600].T, apart, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("values", [3, 400])
+def test_counts_of_many_values_are_those_of_the_whole_product(values: int) -> None:
+    rng = np.random.default_rng(values)
+    columns = np.eye(values, dtype=np.float32)[:, rng.permutation(values)]
+    weights = rng.integers(0, 50, (values, 7)).astype(np.float32)
+    assert (tally_of_rows(columns)(weights) == columns @ weights).all()

@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Counts, Floats
-from stereotrope.stats.counts import OneHot, mean_pair_js_of_weights, one_hot, tally, tally_draws
+from stereotrope.stats.counts import (
+    OneHot,
+    mean_pair_js_of_weights,
+    one_hot,
+    tally,
+    tally_draws,
+    tally_of_rows,
+)
 from stereotrope.stats.distinct_rows import DistinctRows
 
 _PSEUDO_CLUSTERS = 0.5
@@ -82,10 +89,12 @@ class Clustered:
             )
         else:
             placed = self._permuted(n_shuffles, np.random.default_rng([seed, 5, *self.sizes]))
-        scores = [np.empty((0, len(self.hot.complete)))]
+        scores, tallied = [np.empty((0, len(self.hot.complete)))], tally_of_rows(self.counts)
+        total = self.counts.sum(axis=1, keepdims=True)
         for part in placed:
-            members = [np.asarray(g == part.T, np.float32) for g in range(len(self.sizes))]
-            scores.append(mean_pair_js_of_weights([tally(self.counts, m) for m in members], self.hot).T)
+            found = [tallied(np.asarray(g == part.T, np.float32)) for g in range(len(self.sizes) - 1)]
+            found.append(total - sum(found))
+            scores.append(mean_pair_js_of_weights(found, self.hot).T)
         return np.concatenate(scores), every
 
     def _permuted(self, n_shuffles: int, rng: np.random.Generator) -> Iterator[_Ints]:

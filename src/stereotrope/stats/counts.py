@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, combinations, groupby, pairwise
 from typing import TypeVar
 
@@ -21,6 +21,8 @@ _TABLE_CELLS = 1 << 20
 _ONE_THREAD = 1 << 18
 """Multiplications of a product that OpenBLAS does on one thread."""
 _SLICE = 64
+_SPARSE = 50
+"""How many times as large a matrix is as what it holds where that alone is multiplied."""
 _SCORED_CELLS = 1 << 14
 """Counts that are scored together, of one attribute at least: what is made of them stays in the cache."""
 _FLOOR_CELLS = 1 << 16
@@ -89,6 +91,16 @@ def tally(columns: NDArray[_Number], weights: NDArray[np.floating | np.uint8]) -
             by = weights[some, part].astype(columns.dtype, copy=False)
             result[:, part] += columns[:, some] @ by
     return result
+
+
+def tally_of_rows(columns: NDArray[_Number]) -> Callable[[NDArray[np.floating]], NDArray[_Number]]:
+    """What :func:`tally` of these columns is of any weights; of many values most of a column is empty."""
+    if _SPARSE * np.count_nonzero(columns) > columns.size:
+        return partial(tally, columns)
+    from scipy import sparse  # noqa: PLC0415
+
+    few_full = sparse.csr_array(columns)
+    return lambda weights: np.asarray(few_full @ weights.astype(columns.dtype, copy=False))
 
 
 def tally_whole(columns: Counts, weights: NDArray[np.uint8], most: int) -> Counts:

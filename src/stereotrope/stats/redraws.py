@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts
-from stereotrope.stats.counts import OneHot, tally, tally_whole
+from stereotrope.stats.counts import OneHot, tally_of_rows, tally_whole
 from stereotrope.stats.draw_costs import redrawing
 
 _Ints = NDArray[np.int64]
@@ -52,7 +52,7 @@ def _of_rows(columns: Counts, weights: _Ints, n: int, n_resamples: int, key: tup
     """Numbers of each row, multinomial: the most frequent first, which leaves few draws for the others."""
     order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
     drawn = np.random.default_rng(key).multinomial(n, weights[order] / n, size=n_resamples)
-    return tally(columns[:, order], np.ascontiguousarray(drawn.T, dtype=np.float32))
+    return tally_of_rows(columns[:, order])(np.ascontiguousarray(drawn.T, dtype=np.float32))
 
 
 @lru_cache(maxsize=24)

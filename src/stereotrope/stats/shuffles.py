@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts
-from stereotrope.stats.counts import OneHot, one_hot, tally
+from stereotrope.stats.counts import OneHot, one_hot, tally_of_rows
 from stereotrope.stats.distinct_rows import DistinctRows
 from stereotrope.stats.draw_costs import few, share_digits, shuffling
 
@@ -176,7 +176,7 @@ def _counts_of_rows(
 ) -> Iterator[list[NDArray[np.int32]]]:
     """Numbers of each distinct row in a group are multivariate hypergeometric, drawn row after row."""
     rng = np.random.default_rng([seed, 8, *sizes])
-    columns, at_once = hot.columns.astype(np.float64), max(1, _CELLS // len(totals))
+    tallied, at_once = tally_of_rows(hot.columns.astype(np.float64)), max(1, _CELLS // len(totals))
     for start in range(0, n_shuffles, at_once):
         width = min(at_once, n_shuffles - start)
         left, counts = np.repeat(totals[:, None], width, axis=1), []
@@ -188,5 +188,5 @@ def _counts_of_rows(
                 taken[row] = rng.hypergeometric(each, others, wanted)
                 wanted -= taken[row]
             left -= taken
-            counts.append(tally(columns, taken.astype(np.float64)).astype(np.int32))
+            counts.append(tallied(taken.astype(np.float64)).astype(np.int32))
         yield counts
