@@ -94,7 +94,7 @@ def test_a_value_of_another_type_is_told_with_the_line(lamps, key, value):
             "summary: Lamps\nsource: ours\nmeasure: [share]",
             ":3: unknown key 'measure'; did you mean 'measures'?",
         ),
-        ("summary: Lamps\nsource: ours\nmeasures: [share, 5.5, [a]]", ":3: measures.2 "),
+        ("summary: Lamps\nsource: ours\nmeasures: [share, 5.5, [a]]", ":3: entry 3 of measures "),
         ("[", ":1: not readable as YAML: "),
         ("a list", ":1: it must be a mapping"),
         ("", ":1: it must be a mapping"),

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.seeds import Drawn, drawn_by_seed
+from stereotrope.measure.seeds import PicturesBySeed, pictures_by_seed
 from stereotrope.measure.tidy import excluded_json
 from stereotrope.measure.units import Claim, claim_of
 from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_mixture, icc_weights
@@ -71,9 +71,9 @@ class Cell:
         return {prompt: total[prompt] for prompt in sorted(total, key=lambda p: p or "")}
 
     @cached_property
-    def drawn(self) -> Drawn | None:
+    def drawn(self) -> PicturesBySeed | None:
         """Its pictures by prompt and seed, and the value of each, where seeds are known and shared."""
-        return drawn_by_seed(self.by_seed) if self.by_seed else None
+        return pictures_by_seed(self.by_seed) if self.by_seed else None
 
     @cached_property
     def claim(self) -> Claim:

@@ -11,7 +11,7 @@ import polars as pl
 
 from stereotrope.measure.cells import Cell, Peers, bound_columns
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
-from stereotrope.measure.seeds import Drawn, seeds_of_cells
+from stereotrope.measure.seeds import PicturesBySeed, seeds_of_cells
 from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, claim_of, seeds_shared
 from stereotrope.stats import Crossed, crossed_weights, evidence_apart, newcombe, shared_correlation
@@ -172,7 +172,7 @@ def effective_sides(
     return k, n, j, m, correlation
 
 
-def _seeds_apart(one: Drawn, other: Drawn, value: str) -> tuple[Crossed, Crossed]:
+def _seeds_apart(one: PicturesBySeed, other: PicturesBySeed, value: str) -> tuple[Crossed, Crossed]:
     """What seeds do to the difference of a value's share between two cells, by cell."""
     sides = [
         (across, sign / len(values) * (values == value)) for sign, (across, values) in ((1, one), (-1, other))

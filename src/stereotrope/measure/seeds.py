@@ -212,11 +212,11 @@ def seeds_of_cells(cells: Sequence[SeedCounts]) -> list[Crossed] | None:
     return [Crossed(*of) for of in zip(shared.alike, weights, strict=True)]
 
 
-Drawn = tuple[Across, NDArray[np.str_]]
+PicturesBySeed = tuple[Across, NDArray[np.str_]]
 """The pictures of a cell by prompt and seed, and the value of each."""
 
 
-def drawn_by_seed(counts: SeedCounts) -> Drawn | None:
+def pictures_by_seed(counts: SeedCounts) -> PicturesBySeed | None:
     """The pictures of a cell; None where its prompts share no seeds."""
     if not counts or any(seed is None for _, _, seed in counts):
         return None
