@@ -47,8 +47,8 @@ class Recording(Account):
         super().__init__()
         self.outcomes: list[str] = []
 
-    def finish(self, key, call):
-        super().finish(key, call)
+    async def finished(self, key, call):
+        await super().finished(key, call)
         self.outcomes.append(call.outcome)
 
 

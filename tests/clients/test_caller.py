@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.clients.clock import failed, fast
@@ -365,6 +366,27 @@ def test_every_call_is_in_the_book_before_the_server_sees_it(script, tmp_path):
         script.account.attach(ledger)
         script.exchange(script.caller(), times=3)
     assert seen == [(1, 0), (2, 1), (3, 2)]
+
+
+def test_a_call_is_in_the_book_while_all_threads_of_the_loop_are_busy(script, tmp_path):
+    free = threading.Event()
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        script.account.attach(ledger)
+        caller = script.caller()
+        http = HttpClient(caller.endpoint)
+
+        async def work():
+            with ThreadPoolExecutor(1) as threads:
+                asyncio.get_running_loop().set_default_executor(threads)
+                threads.submit(free.wait)
+                try:
+                    return await asyncio.wait_for(script.once(caller, http), 30)
+                finally:
+                    free.set()
+                    await http.close()
+
+        asyncio.run(work())
+        assert len(ledger.get_all("calls:begun")) == len(ledger.get_all("calls:answered")) == 1
 
 
 def test_a_cancelled_call_stays_unanswered(script):

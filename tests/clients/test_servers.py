@@ -3,6 +3,7 @@
 import asyncio
 import email.utils
 import time
+from concurrent.futures import Future
 
 import pytest
 from tests.clients.asking import COLOURS, FREE, ask, asked, client_of, endpoint_of, schema_of
@@ -403,8 +404,12 @@ class _Pages:
     def __init__(self, pages):
         self.pages = pages
 
-    def put(self, stage, key, payload):
-        self.pages.setdefault(stage, {}).setdefault(key, payload)
+    def put_soon(self, stage, payloads):
+        page = self.pages.setdefault(stage, {})
+        page.update({key: payload for key, payload in payloads.items() if key not in page})
+        kept = Future()
+        kept.set_result(None)
+        return kept
 
     def get_all(self, stage):
         return dict(self.pages.get(stage, {}))

@@ -133,6 +133,14 @@ def test_puts_of_32_threads_share_commits(path: Path, monkeypatch: pytest.Monkey
     assert sum(groups) == 1600
 
 
+def test_an_item_whose_writer_waits_no_longer_is_recorded(path: Path) -> None:
+    with Ledger(path) as ledger:
+        soon = ledger.put_soon("generate", {"a": {"n": 1}})
+        assert not soon.cancel()
+        ledger.put("generate", "b", {"n": 2})
+        assert ledger.get_all("generate") == {"a": {"n": 1}, "b": {"n": 2}}
+
+
 def test_bulk_writing_is_printed(path: Path) -> None:
     with Ledger(path) as ledger:
         started = time.perf_counter()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Literal, Protocol
@@ -27,6 +29,7 @@ Outcome = Literal[
     "unusable",
     "bad_request",
 ]
+_WHO = ("provider", "model", "kind")
 _PAID: tuple[Outcome, ...] = ("ok", "refused")
 _ROUNDING = 1e-9
 
@@ -34,8 +37,8 @@ _ROUNDING = 1e-9
 class Book(Protocol):
     """Where an account keeps its entries; :class:`stereotrope.run.Ledger` is one."""
 
-    def put(self, stage: str, key: str, payload: Mapping[str, Any]) -> None:
-        """Keep one entry, durably when this returns; an entry of the same key stays as it was."""
+    def put_soon(self, stage: str, payloads: Mapping[str, Mapping[str, Any]]) -> Future[None]:
+        """Keep entries by key, durably when what is returned is done; one of the same key stays as it was."""
 
     def get_all(self, stage: str) -> Mapping[str, Mapping[str, Any]]:
         """Return every entry of a stage by its key."""
@@ -271,39 +274,25 @@ class Account:
         pictures: That it asks for; for each one :meth:`hold` keeps something back.
         Raises BudgetError: One more call would pass the cap; nothing is begun.
         """
-        entry = {"provider": provider, "model": model, "kind": kind}
-        key = uuid.uuid4().hex
-        with self._guard:
-            self._check(_who(entry), expected, pictures)
-            book = self._book
-            self._flying[key] = book is None
-            for tally in self._counted(_who(entry), book is None):
-                tally.begun += 1
-            self._held_for += pictures
-            self._pictures[key] = pictures
-        if book is not None:
-            book.put(BEGUN, key, entry)
+        key, kept = self._begin((provider, model, kind), expected, pictures)
+        kept.result()
+        return key
+
+    async def begun(
+        self, provider: str, model: str, kind: str, *, expected: float = 0.0, pictures: int = 0
+    ) -> str:
+        """As :meth:`begin`; others run while it waits for the book."""
+        key, kept = self._begin((provider, model, kind), expected, pictures)
+        await asyncio.wrap_future(kept)
         return key
 
     def finish(self, key: str, call: Call) -> None:
         """Say how a request ended. Blocks until the book has it."""
-        entry = asdict(call)
-        with self._guard:
-            book = self._book
-            is_loose = self._flying.pop(key, None)
-            for tally in self._counted(_who(entry), is_loose or False):
-                tally.begun += is_loose is None  # begun when another book was attached
-                tally.end(entry)
-            asked = self._pictures.pop(key, 0)
-            came = asked if call.images is None else min(call.images, asked)
-            self._held_for -= asked - (came if call.outcome == "ok" else 0)
-        if book is not None:
-            book.put(ANSWERED, key, entry)
+        self._finish(key, call).result()
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether a book is attached, so that :meth:`begin` and :meth:`finish` wait for a disk."""
-        return self._book is not None
+    async def finished(self, key: str, call: Call) -> None:
+        """As :meth:`finish`; others run while it waits for the book."""
+        await asyncio.wrap_future(self._finish(key, call))
 
     @property
     def spent(self) -> float:
@@ -315,6 +304,31 @@ class Account:
         """Return one total a provider, model and kind, sorted."""
         with self._guard:
             return _totals(self._tallies)
+
+    def _begin(self, who: tuple[str, str, str], expected: float, pictures: int) -> tuple[str, Future[None]]:
+        key = uuid.uuid4().hex
+        with self._guard:
+            self._check(who, expected, pictures)
+            book = self._book
+            self._flying[key] = book is None
+            for tally in self._counted(who, book is None):
+                tally.begun += 1
+            self._held_for += pictures
+            self._pictures[key] = pictures
+        return key, _kept(book, BEGUN, key, dict(zip(_WHO, who, strict=True)))
+
+    def _finish(self, key: str, call: Call) -> Future[None]:
+        entry = asdict(call)
+        with self._guard:
+            book = self._book
+            is_loose = self._flying.pop(key, None)
+            for tally in self._counted(_who(entry), is_loose or False):
+                tally.begun += is_loose is None  # begun when another book was attached
+                tally.end(entry)
+            asked = self._pictures.pop(key, 0)
+            came = asked if call.images is None else min(call.images, asked)
+            self._held_for -= asked - (came if call.outcome == "ok" else 0)
+        return _kept(book, ANSWERED, key, entry)
 
     def _check(self, who: tuple[str, str, str], expected: float, pictures: int) -> None:
         if self.max_cost is None:
@@ -349,6 +363,14 @@ class Account:
     def _counted(self, who: tuple[str, str, str], is_loose: bool) -> list[_Tally]:
         """The sums that a call counts in; one that no book has stays when a book is attached."""
         return [self._tally(who), *([self._loose.setdefault(who, _Tally())] if is_loose else [])]
+
+
+def _kept(book: Book | None, stage: str, key: str, entry: Mapping[str, Any]) -> Future[None]:
+    if book is not None:
+        return book.put_soon(stage, {key: entry})
+    nowhere: Future[None] = Future()
+    nowhere.set_result(None)
+    return nowhere
 
 
 def _who(entry: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
 from stereotrope.clients.account import Account, Call, Kind, Outcome
@@ -207,7 +206,7 @@ class Caller:
     async def _once(
         self, request: _Request[_T], limiter: Limiter, turn: Turn, attempt: int
     ) -> _Answered[_T] | Failure:
-        key = await self._booked(partial(self.account.begin, *self._who, **self._held(request)))
+        key = await self.account.begun(*self._who, **self._held(request))
         await turn.punctual()
         failure: Failure | None = None
         try:
@@ -244,10 +243,6 @@ class Caller:
         least = None if self.price is None else self.price.cost(request.tokens or 1, 1, pictures)
         return {"expected": least or 0.0, "pictures": pictures}
 
-    async def _booked(self, note: Callable[[], W]) -> W:
-        """Note something in the account, in a thread where that waits for a disk."""
-        return await asyncio.to_thread(note) if self.account.is_kept else note()
-
     async def _finish(
         self, key: str, outcome: Outcome, cost: float | None, used: Usage, seconds: float
     ) -> None:
@@ -260,7 +255,7 @@ class Caller:
             cost if self.price is not None else None,
             round(seconds, 3),
         )
-        await self._booked(partial(self.account.finish, key, call))
+        await self.account.finished(key, call)
 
     def _tell(self, failure: Failure) -> None:
         now = asyncio.get_running_loop().time()

@@ -72,17 +72,21 @@ class Ledger:
 
         Raises RunError: The disk is full or cannot be written; nothing of this item is recorded.
         """
-        self.put_many(stage, {key: payload})
+        self.put_soon(stage, {key: payload}).result()
 
     def put_many(self, stage: str, payloads: Mapping[str, Mapping[str, Any]]) -> None:
         """Record several finished items in one commit; durable when this returns."""
+        self.put_soon(stage, payloads).result()
+
+    def put_soon(self, stage: str, payloads: Mapping[str, Mapping[str, Any]]) -> "Future[None]":
+        """Record several finished items in one commit; durable when what this returns is done."""
         written = partial(json.dumps, sort_keys=True, separators=(",", ":"), allow_nan=False)
         rows = [(stage, key, written(payload)) for key, payload in payloads.items()]
-        self._order(INSERT, [(*row, crc_of(row)) for row in rows])
+        return self._order(INSERT, [(*row, crc_of(row)) for row in rows])
 
     def forget(self, stage: str, keys: Iterable[str]) -> None:
         """Drop items so that they are made again: those whose picture was lost or damaged."""
-        self._order("DELETE FROM items WHERE stage = ? AND key = ?", [(stage, key) for key in keys])
+        self._order("DELETE FROM items WHERE stage = ? AND key = ?", [(stage, key) for key in keys]).result()
 
     def missing(self, stage: str, keys: Iterable[str]) -> list[str]:
         """Return the keys not finished yet, each once, in the order given."""
@@ -142,8 +146,9 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _order(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    def _order(self, sql: str, rows: list[tuple[Any, ...]]) -> "Future[None]":
         done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # who waits no longer calls nothing off
         with self._door:
             if self._thread is None:
                 raise RunError(
@@ -151,7 +156,7 @@ class Ledger:
                     "recorded"
                 )
             self._orders.put((sql, rows, done))
-        done.result()
+        return done
 
     def _write_groups(self) -> None:
         closing = False

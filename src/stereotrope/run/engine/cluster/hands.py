@@ -173,8 +173,6 @@ class _StoreThere:
 class _AccountThere:
     """The account of the head; what is not begun there is not sent."""
 
-    is_kept = True
-
     def __init__(self, head: _Head, number: int, max_cost: float | None, stop: threading.Event) -> None:
         self._head, self._number, self.max_cost, self.stop = head, number, max_cost, stop
 
@@ -182,14 +180,14 @@ class _AccountThere:
         self._head.tell("say", self._number, message)
 
     def check(self, *who: str, **held: Any) -> None:
-        """Nothing: :meth:`begin` raises the same before anything is sent."""
+        """Nothing: :meth:`begun` raises the same before anything is sent."""
 
-    def begin(self, *who: str, **held: Any) -> str:
-        key: str = self._head.ask("begin", self._number, who, held)
+    async def begun(self, *who: str, **held: Any) -> str:
+        key: str = await self._head.asked("begin", self._number, who, held)
         return key
 
-    def finish(self, key: str, call: Call) -> None:
-        self._head.ask("finish", self._number, key, asdict(call))
+    async def finished(self, key: str, call: Call) -> None:
+        await self._head.asked("finish", self._number, key, asdict(call))
 
 
 class LimitersThere(limits.Limiters):
