@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -94,6 +95,17 @@ def test_every_cut_says_how_many_and_where_the_rest_is(run: FakeRun) -> None:
     assert shares.panels == []
     assert "which would be 240 panels" in shares.notes[0]
     assert "all 14 400 rows" in shares.notes[0].replace("\u202f", " ")
+
+
+def test_a_panel_of_more_cells_than_anyone_reads_is_not_drawn(run: FakeRun) -> None:
+    dominant = run.estimates.filter(pl.col("measure") == "dominant_share", pl.col("object") == OBJECTS[0])
+    groups = dominant.with_columns(pl.format("{}-{}", "group", pl.col("group").cum_count()))
+    many = pl.concat([groups.with_columns(pl.format("{} {}", "group", pl.lit(i))) for i in range(60)])
+    larger = replace(run, estimates=many)
+    (figure,) = figures_of(Material(larger), Series("dominant_share"))
+    assert figure.panels == []
+    assert "too many to be read. All" in figure.reads
+    assert "tables/dominant_share.csv" in figure.reads
 
 
 def test_no_figure_has_more_panels_than_anyone_reads(run: FakeRun) -> None:

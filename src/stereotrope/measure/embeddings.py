@@ -303,9 +303,8 @@ def _diversity(cell: EmbeddingCell, level: float) -> tuple[float, float, float, 
         return value, *ends, "interval: normal, infinitesimal jackknife"
     parts = cell.units % MOST_PARTS
     without = vendi_without(x, parts) if cell.claim.clustered else vendi_left_out(x @ x.T)
-    low, high = jackknife_interval(value, without, level=level)
     reach = cell.reach(partial(vendi_influence, x), level)
-    return value, value + reach * (low - value), value + reach * (high - value), cell.jackknife
+    return value, *jackknife_interval(value, without, level=level, reach=reach), cell.jackknife
 
 
 @register(

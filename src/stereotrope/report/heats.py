@@ -32,6 +32,8 @@ from stereotrope.tables import ALL_ATTRIBUTES
 _SIDE_BY_SIDE = 8
 _SIGNS_BESIDE = 48
 _HEADS_BESIDE = 60
+_MOST_OF_A_PANEL = 4_000
+"""Cells of a panel that are drawn; of some ten thousand Vega ends without a figure."""
 _DEEPER = "Purple is more, orange less; the stronger the colour, the larger the difference."
 _Parts = Sequence[tuple[str, pl.DataFrame]]
 _NAMED = {"generator": "model"}
@@ -160,6 +162,8 @@ def _few(
     averages = replace(series, mean=True).rows(material.estimates)
     if not series.mean and averages.filter(pl.col("attribute") != ALL_ATTRIBUTES).height:
         return [], f"Not drawn: {many}, whose averages are a figure of their own. {where}"
+    if max(part.height for _, part in parts) > _MOST_OF_A_PANEL:
+        return [], f"Not drawn: {many}, too many to be read. {where}"
     if len(parts) <= MOST_PANELS:
         return parts, ""
     if series.subset and not series.mean:

@@ -153,10 +153,10 @@ def agreement_interval(
     Undefined: NaN at 1, with fewer than two units, and where the score is the same whichever is left out.
     Source: Tukey (1958), Ann. Math. Statist. 29 (jackknife).
     """
-    low, high = jackknife_interval(value, left_out, level=level)
+    low, high = jackknife_interval(value, left_out, level=level, reach=reach)
     if not value < 1 or np.isnan(low):
         return float("nan"), float("nan")
-    far = min((high - low) / 2 / (1 - value) * reach, _FURTHEST)
+    far = min((high - low) / 2 / (1 - value), _FURTHEST)
     return float(1 - (1 - value) * np.exp(far)), float(1 - (1 - value) * np.exp(-far))
 
 

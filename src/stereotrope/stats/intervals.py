@@ -177,7 +177,12 @@ def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def jackknife_interval(
-    value: float, left_out: ArrayLike, *, level: float = 0.95, relative: float = 1e-9
+    value: float,
+    left_out: ArrayLike,
+    *,
+    level: float = 0.95,
+    relative: float = 1e-9,
+    reach: float = 1.0,
 ) -> tuple[float, float]:
     r"""Student's interval with the jackknife's standard error.
 
@@ -187,6 +192,7 @@ def jackknife_interval(
 
     left_out: The score without each unit in turn, shape ``(m,)``; NaN ones are left out.
     relative: Standard errors up to this part of the score are taken for rounding: nothing varies.
+    reach: How many times as far it reaches for what crosses the units (:meth:`Across.reach`).
     Returns low, high: NaN with fewer than two units, or where the score is the same whichever is left out.
     Source: Tukey (1958), Ann. Math. Statist. 29; Efron and Stein (1981), Ann. Statist. 9 (the variance is too
         large rather than too small).
@@ -200,5 +206,5 @@ def jackknife_interval(
     error = float(np.sqrt((m - 1) / m * np.sum((scores - scores.mean()) ** 2)))
     if not error > relative * max(1.0, abs(value)):
         return float("nan"), float("nan")
-    half = float(special.stdtrit(m - 1, 0.5 + level / 2)) * error
+    half = reach * float(special.stdtrit(m - 1, 0.5 + level / 2)) * error
     return value - half, value + half

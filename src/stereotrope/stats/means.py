@@ -88,18 +88,17 @@ def mean_over_units(
     sums, sizes = sums[sizes > 0], sizes[sizes > 0]
     mean, left = float(scores.mean()), scores.size - sizes
     without = np.divide(sums.sum() - sums, left, out=np.full(left.size, np.nan), where=left > 0)
-    low, high = jackknife_interval(mean, without, level=level)
-    low, high = _within(mean, (high - low) / 2 * reach, scale)
+    low, high = jackknife_interval(mean, without, level=level, reach=reach)
+    low, high = _within(mean, (high - low) / 2, scale)
     least, greatest = scale
     if least is None or greatest is None:
         return MeanInterval(mean, low, high, "t" + ", cut at the ends of the scale" * (scale != (None, None)))
     if np.isnan(low) or not _uneven(sums, sizes):
         return MeanInterval(mean, low, high, "t on the logit scale")
     tail = (1 - level) / 2
-    below = mean - _gaffke_end(sums, sizes, least, tail)
-    above = -_gaffke_end(-sums, sizes, -greatest, tail) - mean
-    low = min(low, max(mean - reach * below, least))
-    high = max(high, min(mean + reach * above, greatest))
+    below, above = _gaffke_end(sums, sizes, least, tail), -_gaffke_end(-sums, sizes, -greatest, tail)
+    low = min(low, max(below - (reach - 1) * (mean - below), least))
+    high = max(high, min(above + (reach - 1) * (above - mean), greatest))
     return MeanInterval(mean, low, high, "the wider of t on the logit scale and Gaffke")
 
 

@@ -144,7 +144,8 @@ class Resample:
         if not curved:
             ends = np.array([0.5 - level / 2.0, 0.5 + level / 2.0]) * (len(known) - 1)
             low, high = np.interp(ends, np.arange(len(known)), np.sort(known)).tolist()
-            return (of.value + reach * min(low - of.value, 0.0), of.value + reach * max(high - of.value, 0.0))
+            low, high, more = min(low, of.value), max(high, of.value), reach - 1
+            return low - more * (of.value - low), high + more * (high - of.value)
         bias = float(known.mean()) - truth
         half = reach * normal_quantile(level) * float(np.hypot(known.std(ddof=1), bias))
         return of.value - bias / 2.0 - half, of.value - bias / 2.0 + half

@@ -32,8 +32,7 @@ def mean_cosine(
         return value, np.nan, np.nan
     squares = whole @ whole - 2 * of_units @ whole + np.einsum("ij,ij->i", of_units, of_units)
     without = np.array([_mean(square, total - size) for square, size in zip(squares, sizes, strict=True)])
-    low, high = jackknife_interval(value, without, level=level)
-    low, high = value + reach * (low - value), value + reach * (high - value)
+    low, high = jackknife_interval(value, without, level=level, reach=reach)
     return value, float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0))
 
 

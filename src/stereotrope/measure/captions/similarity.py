@@ -222,8 +222,7 @@ def _ends(
             what += f" ({SEEDS_COUNTED})"
     else:
         left_out, what = vendi_left_out(kernel, _UNSEEN), "captions"
-    low, high = jackknife_interval(value, left_out, level=cell.level)
-    low, high = value + reach * (low - value), value + reach * (high - value)
+    low, high = jackknife_interval(value, left_out, level=cell.level, reach=reach)
     return low, high, f"interval: Student's t, jackknife over {what} and {_UNSEEN} made-up captions"
 
 
