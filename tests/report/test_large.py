@@ -18,6 +18,7 @@ from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
 from stereotrope.report.panels import MOST_PANELS
+from stereotrope.report.sections import distributions
 from stereotrope.report.series import Series, series_in
 
 _URI = re.compile(r"data:image/webp;base64,[A-Za-z0-9+/=]+")
@@ -128,6 +129,21 @@ def test_of_many_distributions_those_that_findings_show_come_in(page: str) -> No
     assert "Shown: 8 of 40 figures, one a model and object" in page
     assert page.count('<table class="strips">') == 8
     assert "model E · clock: what the pictures show" in page
+
+
+def test_of_very_many_conditions_those_that_findings_show_come_in_first(
+    run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    material = Material(run)
+    whole = distributions.distributions(material)
+    monkeypatch.setattr(distributions, "_MOST_LINES", 3)
+    few = distributions.distributions(material)
+    assert [len(d.lines) for d in few] == [3] * len(whole)
+    assert [d.more for d in few] == [len(d.lines) - 3 for d in whole]
+    shown = {line.anchor for d in few for line in d.lines}
+    assert set(material.highlighted) <= shown
+    assert [d.keys for d in few] == [d.keys for d in whole]
+    assert "7 further conditions have no line here" in report.write(run, out=run.path / "few").read_text()
 
 
 def test_pictures_of_very_many_conditions_wait_behind_a_disclosure(page: str) -> None:

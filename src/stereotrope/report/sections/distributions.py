@@ -51,6 +51,7 @@ _MOST_OPEN = 45
 _LINES_AROUND = 10
 """Lines that the head and the key of a figure of strips take the place of."""
 _MOST_OPEN_LINES = 24
+_MOST_LINES = 240
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Line:
 class Distribution:
     """Conditions set side by side on the same attributes; a share of 1 is ``width`` units long.
 
-    ``read`` are the attributes that a lexicon reads in captions.
+    ``read`` are the attributes that a lexicon reads in captions, ``more`` conditions have no line.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Distribution:
     lines: Sequence[Line]
     keys: Sequence[tuple[str, Sequence[Segment]]]
     read: Sequence[str] = ()
+    more: int = 0
 
     @property
     def of_captions(self) -> bool:
@@ -172,7 +174,8 @@ def distributions(
         }
         width = _WIDTHS.get(min(len(attributes), max(_WIDTHS)), _WIDEST)
         lines = []
-        for sheet in sheets:
+        kept = _kept(material, sheets)
+        for sheet in kept:
             places = [(sheet.anchor, c) for c in attributes]
             made = [_strip(p[1], seen[p], left[p], styles[p[1]], width) for p in places]
             title = material.title(sheet.scope, leave_out=lead)
@@ -184,8 +187,16 @@ def distributions(
         ]
         title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
         read = [c for c in attributes if c in from_captions]
-        out.append(Distribution(f"distribution-{i}", title, width, attributes, lines, keys, read))
+        more = len(sheets) - len(kept)
+        out.append(Distribution(f"distribution-{i}", title, width, attributes, lines, keys, read, more))
     return out
+
+
+def _kept(material: Material, sheets: Sequence[Sheet]) -> list[Sheet]:
+    """The conditions that have a line: of very many those that findings point at, then the first."""
+    told = [sheet for sheet in sheets if sheet.anchor in material.highlighted]
+    kept = {*list(dict.fromkeys(sheet.anchor for sheet in [*told, *sheets]))[:_MOST_LINES]}
+    return [sheet for sheet in sheets if sheet.anchor in kept]
 
 
 _Place = tuple[str, str]
@@ -345,6 +356,7 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
         "heading": heading,
         "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
         "lines": lines,
+        "more": thousands(d.more) if d.more else "",
         "open_lines": _MOST_OPEN_LINES if len(lines) > _MOST_OPEN_LINES + 1 else len(lines),
         "some_missing": any(s.left_out for line in d.lines for s in line.strips),
         "any_pictures": any(line["shown"] for line in lines),
