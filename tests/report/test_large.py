@@ -87,8 +87,8 @@ def test_every_cut_says_how_many_and_where_the_rest_is(run: FakeRun) -> None:
     material = Material(run)
     attributes = figures_of(material, Series("bds"))[1]
     assert attributes.panels == []
-    assert "2880 cells in 40 panels, one a model and object" in attributes.reads
-    assert "All 2880 rows are in the files tables/bds.csv and .parquet" in attributes.reads
+    assert "2880 cells in 40 panels, one a model and object" in attributes.notes[-1]
+    assert "All 2880 rows are in the files tables/bds.csv and .parquet" in attributes.notes[-1]
     (dominant,) = figures_of(material, Series("dominant_share"))
     assert len(dominant.panels) == len(OBJECTS)
     assert "Drawn: 8 of 40 panels, one a model and object: those of model model A." in dominant.reads
@@ -105,8 +105,9 @@ def test_a_panel_of_more_cells_than_anyone_reads_is_not_drawn(run: FakeRun) -> N
     larger = replace(run, estimates=many)
     (figure,) = figures_of(Material(larger), Series("dominant_share"))
     assert figure.panels == []
-    assert "too many to be read. All" in figure.reads
-    assert "tables/dominant_share.csv" in figure.reads
+    assert "too many to be read. All" in figure.notes[-1]
+    page = report.write(larger, out=run.path / "crowded").read_text()
+    assert "too many to be read. All" in page
 
 
 def test_no_figure_has_more_panels_than_anyone_reads(run: FakeRun) -> None:

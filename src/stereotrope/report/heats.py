@@ -144,7 +144,8 @@ def _figure(
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
     columns = frame[column].n_unique()
     notes, read = _notes(frame, drawn=bool(panels)), [layout.told, _DEEPER if signed else reads]
-    told = " ".join(filter(None, [*read * bool(panels), undrawn]))
+    notes += [undrawn] * (not panels and bool(undrawn))
+    told = " ".join(filter(None, [*read, undrawn])) if panels else ""
     stacked = columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE
     return Figure.of(material, frame, prose, title, name, panels, notes=notes, reads=told, stacked=stacked)
 
