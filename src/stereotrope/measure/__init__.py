@@ -18,7 +18,7 @@ from stereotrope.measure.contract import (
     register,
 )
 from stereotrope.measure.definitions import require_one_definition
-from stereotrope.measure.embeddings import embeddings_frame
+from stereotrope.measure.embedding_cells import embeddings_frame
 from stereotrope.measure.findings import RunFindings, comparisons, findings
 from stereotrope.measure.interim import InterimLook
 from stereotrope.measure.join import effective_n, tidy_counts, tidy_labels, with_factors

@@ -1,24 +1,23 @@
 """Measures of vectors: how many different pictures there are, how alike these are, how near their prompt."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from stereotrope.errors import TableError
-from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
-from stereotrope.measure.join import picture_reason, with_factors
-from stereotrope.measure.seeds import across_units
-from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reason_given, to_polars
-from stereotrope.measure.units import SEED_COLUMN, SEEDS_COUNTED, Claim, prompt_codes, units_of
+from stereotrope.measure.embedding_cells import (
+    NO_VECTOR,
+    VECTORS_AT_ONCE,
+    EmbeddingCell,
+    embedding_cells,
+    unit_rows,
+)
+from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import (
     MOST_PARTS,
-    Across,
     jackknife_interval,
     mean_cosine,
     mean_over_units,
@@ -31,10 +30,8 @@ from stereotrope.stats import (
     vendi_without,
 )
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import factors_of
 
 _BY = ("generator", "prompt")
-_NO_EMBEDDING = "no embedding"
 _NO_TEXT = "no vector of the prompt's text"
 _NO_PICTURE = "no picture with an embedding"
 _ONE_PICTURE = "a single picture shows no diversity"
@@ -42,159 +39,8 @@ _ONE_PICTURE = "a single picture shows no diversity"
 _LEFT_OUT = 1_000
 """Pictures up to which each is left out once; beyond, the infinitesimal jackknife is as good and faster."""
 
-_AT_ONCE = 4_096
-"""Vectors that are held as double-precision numbers together."""
-
 _VENDI = "Friedman and Dieng 2023, eq. 1; interval: Tukey 1958"
 _ALIGNMENT = "Hessel et al. 2021 (cosine, not rescaled); Student 1908"
-
-
-def embeddings_frame(
-    prompts: Any, images: Any, embeddings: Any, *, encoders: Sequence[str] | None = None
-) -> pl.DataFrame:
-    """Join prompts, images and vectors to the frame that measures of embeddings read.
-
-    prompts, images, embeddings: The tables of a run.
-    encoders: Names of the encoders that were to encode every picture; those seen when None. One that gave no
-        vector at all has its rows too.
-
-    Returns: ``image_id, prompt_id, generator, seed, <factors>, annotator, vector, cosine, excluded``, a row
-    an image and encoder: ``annotator`` is the encoder's name, ``cosine`` that of the picture's vector and its
-    prompt's, null where either is missing. ``excluded`` is null where there is a vector of the picture, else
-    ``refused by the generator``, ``picture excluded``, ``picture not at hand`` (the encoder has vectors of
-    none of those) or ``no embedding``.
-
-    Raises TableError: A column is missing, a subject has two vectors of one encoder, or these differ in
-    length.
-    """
-    keys = ["subject_kind", "subject_id", "encoder"]
-    given = to_polars(embeddings, what="embeddings", needs=(*keys, "vector"))
-    single = given.schema["vector"] == pl.List(pl.Float32)  # as runs store them: a cast would double them
-    numbers = pl.List(pl.Float32 if single else pl.Float64)
-    given = given.select(*keys, pl.col("vector").cast(numbers))
-    if (doubled := given.filter(given.select(keys).is_duplicated())).height:
-        kind, subject, encoder, _ = doubled.row(0)
-        raise TableError(f"embeddings: {kind} {subject!r} has two vectors by {encoder!r}; keep one")
-    factors = factors_of(to_polars(prompts, what="prompts").columns)
-    design = ("image_id", "prompt_id", "generator", *factors)
-    made = with_factors(prompts, images)
-    drawn = [SEED_COLUMN] if SEED_COLUMN in made.columns else []
-    rows = made.select(*design, *drawn, _picture="status")
-    names = list(encoders) if encoders is not None else given["encoder"].unique(maintain_order=True).to_list()
-    empty = rows.clear().with_columns(
-        annotator=pl.lit(None, pl.String),
-        vector=pl.lit(None, numbers),
-        cosine=pl.lit(None, pl.Float64),
-    )
-    found = pl.concat(
-        [
-            empty,
-            *(_of_encoder(rows, taken(given, (given["encoder"] == name).arg_true()), name) for name in names),
-        ]
-    )
-    has_vector = pl.col("vector").is_not_null()
-    reason = pl.coalesce(
-        picture_reason(pl.col("_picture"), has_vector), pl.when(~has_vector).then(pl.lit(_NO_EMBEDDING))
-    )
-    return found.with_columns(excluded=reason).drop("_picture")
-
-
-def _of_encoder(rows: pl.DataFrame, given: pl.DataFrame, name: str) -> pl.DataFrame:
-    lengths = given["vector"].list.len().unique().sort().to_list()
-    if len(lengths) > 1:
-        raise TableError(
-            f"embeddings: vectors by {name!r} must have one length, found {lengths[0]} and {lengths[-1]}; "
-            "keep those of one model"
-        )
-    places = given.drop("vector").with_row_index("place")
-    of_pictures = places.filter(subject_kind="image").select(image_id="subject_id", picture="place")
-    of_texts = places.filter(subject_kind="text").select(prompt_id="subject_id", text="place")
-    joined = rows.join(of_pictures, on="image_id", how="left", maintain_order="left").join(
-        of_texts, on="prompt_id", how="left", maintain_order="left"
-    )
-    vectors = given["vector"]  # joins of places: one of vectors would copy them each time
-    cosines = np.full(joined.height, np.nan)
-    both = np.flatnonzero((joined["picture"].is_not_null() & joined["text"].is_not_null()).to_numpy())
-    for start in range(0, len(both), _AT_ONCE):
-        at = both[start : start + _AT_ONCE]
-        part = joined[at.tolist()]
-        pictures, texts = (unit_rows(vectors.gather(part[column])) for column in ("picture", "text"))
-        cosines[at] = np.einsum("ij,ij->i", pictures, texts)
-    return joined.select(
-        *rows.columns,
-        pl.lit(name).alias("annotator"),
-        vectors.gather(joined["picture"]).alias("vector"),
-        pl.Series(cosines).fill_nan(None).alias("cosine"),
-    )
-
-
-def taken(frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
-    """Rows of a frame at places that rise; the frame itself, uncopied, where these are all."""
-    return frame if len(places) == frame.height else frame[places]
-
-
-def unit_rows(vectors: pl.Series) -> Floats:
-    """Vectors as the rows of a matrix, at unit length; zero vectors stay."""
-    flat = vectors.explode().to_numpy().astype(np.float64)
-    x = flat.reshape(len(vectors), -1) if len(vectors) else np.zeros((0, 0))
-    lengths = np.linalg.norm(x, axis=1, keepdims=True)
-    return np.asarray(np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0), np.float64)
-
-
-@dataclass(frozen=True)
-class EmbeddingCell:
-    """The pictures of one encoder in one combination of factors, and what rows of it have in common."""
-
-    vectors: pl.DataFrame
-    units: NDArray[np.int64]
-    claim: Claim
-    across: Across | None
-    shared: dict[str, Any]
-
-    @property
-    def jackknife(self) -> str:
-        """How its intervals are made."""
-        seeds = f", {SEEDS_COUNTED}" if self.across else ""
-        return f"interval: Student's t, jackknife by {'prompt' if self.claim.clustered else 'picture'}{seeds}"
-
-    def reach(self, moved: Callable[[], Floats], level: float) -> float:
-        """How many times as far its intervals reach for seeds that prompts share.
-
-        moved: By how much each picture moves the score.
-        """
-        return 1.0 if self.across is None else self.across.reach(moved(), level=level)
-
-
-def embedding_cells(
-    frame: Any, by: Sequence[str], measure: str, column: str, lacks: str, source: str, level: float
-) -> Iterator[EmbeddingCell]:
-    """The cells of a design; rows without ``column`` are left out for the reason ``lacks``."""
-    normal_quantile(level)
-    keys = ["annotator", *factor_names(by, measure=measure, taken=("annotator",), what="by")]
-    data = to_polars(frame, what="embeddings", needs=("image_id", column, *keys))
-    data = data.with_columns(
-        *[as_text(data, name) for name in keys],
-        excluded=pl.coalesce(reason_given(data), pl.when(pl.col(column).is_null()).then(pl.lit(lacks))),
-    )
-    if (doubled := data.filter(data.select("image_id", *keys).is_duplicated())).height:
-        raise TableError(f"embeddings: image {doubled['image_id'][0]!r} stands there twice; keep one vector")
-    places = data.select(*keys, "excluded").with_row_index("place")  # vectors are copied a cell at a time
-    for key, part in places.group_by(keys, maintain_order=True):
-        kept = taken(data, part.filter(pl.col("excluded").is_null())["place"])
-        n = kept.height
-        claim, (units,) = units_of(prompt_codes(kept))
-        claim, across = across_units(kept, claim, units)
-        shared = {
-            "measure": measure,
-            "definition": "paper",
-            **dict(zip(keys, key, strict=True)),
-            "level": level,
-            "n": n,
-            "excluded": dict(part.group_by("excluded").len().drop_nulls().iter_rows()),
-            "flags": {"small_n": n < SMALL_N, **claim.flags},
-            "source": source,
-        }
-        yield EmbeddingCell(kept, units, claim, across, shared)
 
 
 @register(
@@ -258,7 +104,7 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
     [2.0, 0.333333]
     """
     rows: list[dict[str, Any]] = []
-    for cell in embedding_cells(embeddings, by, "image_vendi", "vector", _NO_EMBEDDING, _VENDI, level):
+    for cell in embedding_cells(embeddings, by, "image_vendi", "vector", NO_VECTOR, _VENDI, level):
         base = [cell.shared, {**cell.shared, "measure": "image_vendi_normalised"}]
         n = len(cell.units)
         if n < 2:
@@ -423,16 +269,18 @@ def mean_similarity(
     """
     source = "everyday gender, appendix F.2; interval: Tukey 1958"
     rows = []
-    for cell in embedding_cells(embeddings, by, "mean_similarity", "vector", _NO_EMBEDDING, source, level):
+    for cell in embedding_cells(embeddings, by, "mean_similarity", "vector", NO_VECTOR, source, level):
         n = len(cell.units)
         if n < 2:
             rows.append({**cell.shared, "undefined": _ONE_PICTURE if n else _NO_PICTURE})
             continue
         vectors, sizes = cell.vectors["vector"], np.bincount(cell.units)
         sums = np.zeros((sizes.size, len(vectors[0])))
-        for start in range(0, n, _AT_ONCE):
+        for start in range(0, n, VECTORS_AT_ONCE):
             unit_sums(
-                unit_rows(vectors[start : start + _AT_ONCE]), cell.units[start : start + _AT_ONCE], sums
+                unit_rows(vectors[start : start + VECTORS_AT_ONCE]),
+                cell.units[start : start + VECTORS_AT_ONCE],
+                sums,
             )
         reach = cell.reach(partial(_along, vectors, sums.sum(axis=0)), level)
         value, low, high = mean_cosine(sums, sizes, level=level, reach=reach)
@@ -443,5 +291,5 @@ def mean_similarity(
 
 def _along(vectors: pl.Series, total: Floats) -> Floats:
     """Products of vectors at unit length with one."""
-    starts = range(0, len(vectors), _AT_ONCE)
-    return np.concatenate([unit_rows(vectors[start : start + _AT_ONCE]) @ total for start in starts])
+    starts = range(0, len(vectors), VECTORS_AT_ONCE)
+    return np.concatenate([unit_rows(vectors[start : start + VECTORS_AT_ONCE]) @ total for start in starts])

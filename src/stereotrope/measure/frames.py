@@ -12,7 +12,7 @@ from stereotrope.errors import UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo
 from stereotrope.measure.definitions import definition_read
-from stereotrope.measure.embeddings import embeddings_frame
+from stereotrope.measure.embedding_cells import embeddings_frame
 from stereotrope.measure.join import image_counts, tidy_counts, tidy_subjects, with_factors
 from stereotrope.measure.paired.alignment import query_embeddings_frame
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model

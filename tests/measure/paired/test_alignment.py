@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from stereotrope.measure import query_alignment
-from stereotrope.measure.embeddings import embeddings_frame
+from stereotrope.measure.embedding_cells import embeddings_frame
 from stereotrope.measure.paired.alignment import query_embeddings_frame
 
 RNG = np.random.default_rng(3)

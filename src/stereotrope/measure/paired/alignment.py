@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.contract import register
-from stereotrope.measure.embeddings import aligned, embeddings_frame
+from stereotrope.measure.embedding_cells import embeddings_frame
+from stereotrope.measure.embeddings import aligned
 from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import factors_of
 

@@ -8,9 +8,8 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
-from stereotrope.measure.seeds import across_units
+from stereotrope.measure.shares.pairs import units_in
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reason_given, to_polars
-from stereotrope.measure.units import SEEDS_COUNTED, prompt_codes, units_of
 from stereotrope.stats import mean_over_units
 from stereotrope.tables import PROMPT_FOLLOWING
 
@@ -105,8 +104,6 @@ def answer_probability(
     rows = []
     for key, part in read.group_by(keys, maintain_order=True):
         kept = part.filter(pl.col("_why").is_null())
-        claim, (units,) = units_of(prompt_codes(kept))
-        claim, across = across_units(kept, claim, units)
         row = {
             "measure": "answer_probability",
             **dict(zip(keys, key, strict=True)),
@@ -117,26 +114,24 @@ def answer_probability(
             "excluded": dict(part["_why"].drop_nulls().value_counts().sort("_why").iter_rows()),
             "source": "Lin et al. 2024, eq. 1; Tukey 1958",
         }
-        if not kept.height:
-            rows.append({**row, "undefined": _NONE})
-            continue
-        given = kept["_p"].to_numpy()
-        reach = across.reach(given, level=level) if across else 1.0
-        mean, low, high, how = mean_over_units(given, units, level=level, scale=(0.0, 1.0), reach=reach)
-        how += f", {SEEDS_COUNTED}" if across else ""
-        known = low == low
-        rows.append(
-            {
-                **row,
-                "value": mean,
-                "low": low if known else None,
-                "high": high if known else None,
-                "holds_for": claim.holds_for if known else None,
-                "flags": {**claim.flags, "small_n": kept.height < SMALL_N},
-                "method": f"jackknife by {'prompt' if claim.clustered else 'picture'}; interval: {how}",
-            }
-        )
+        rows.append({**row, **(_mean(kept, level) if kept.height else {"undefined": _NONE})})
     return estimate_frame(rows, factors=keys)
+
+
+def _mean(kept: pl.DataFrame, level: float) -> dict[str, Any]:
+    """The mean of the probabilities, with its interval over the units."""
+    units, given = units_in(kept), kept["_p"].to_numpy()
+    reach = units.across.reach(given, level=level) if units.across else 1.0
+    mean, low, high, how = mean_over_units(given, units.number, level=level, scale=(0.0, 1.0), reach=reach)
+    known = low == low
+    return {
+        "value": mean,
+        "low": low if known else None,
+        "high": high if known else None,
+        "holds_for": units.claim.holds_for if known else None,
+        "flags": {**units.claim.flags, "small_n": kept.height < SMALL_N},
+        "method": f"jackknife over {units.words}; interval: {how}",
+    }
 
 
 def _probability(value: str, other: str) -> tuple[pl.Expr, pl.Expr]:

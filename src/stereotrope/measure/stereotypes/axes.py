@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
-from stereotrope.measure.embeddings import unit_rows
+from stereotrope.measure.embedding_cells import unit_rows
 from stereotrope.measure.tidy import as_text, to_polars
 from stereotrope.stats import class_direction
 from stereotrope.stats.arrays import Floats

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo, register
-from stereotrope.measure.embeddings import EmbeddingCell, embedding_cells, taken, unit_rows
+from stereotrope.measure.embedding_cells import EmbeddingCell, embedding_cells, taken, unit_rows
 from stereotrope.measure.setting import MeasureSetting, RunTables
 from stereotrope.measure.stereotypes.axes import (
     SAME_MEANS,
