@@ -17,6 +17,12 @@ from stereotrope.stats import (
 from stereotrope.stats.divergence import js_terms
 
 
+@pytest.mark.parametrize("n", [20, 200])
+def test_no_resamples_are_no_counts(n: int) -> None:
+    (counts,) = resampled_counts(np.arange(n)[:, None] % 3, n_resamples=0)
+    assert counts.shape == (3, 0)
+
+
 @pytest.mark.parametrize("n", [30, 300])
 def test_resampled_counts_have_the_mean_and_spread_of_drawing_rows_again(n: int) -> None:
     rng = np.random.default_rng(1)

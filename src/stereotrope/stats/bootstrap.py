@@ -40,17 +40,14 @@ def resampled_counts(
     if not n:
         return found
     if few([n]):
-        weights = _kept_draws(n, n_resamples, seed, stream)
-        for attribute, column in enumerate(matrix.T):
-            values = np.flatnonzero(np.bincount(column[column >= 0]))
-            of_value = (values[:, None] == column).astype(np.float32)
-            found[attribute] = tally(of_value, weights).astype(np.int32)
-        return found
-    rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
-    hot = one_hot(rows.codes)
-    counts = redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
+        hot = one_hot(matrix)
+        counts = tally(hot.columns, _kept_draws(n, n_resamples, seed, stream)).astype(np.int32)
+    else:
+        rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
+        hot = one_hot(rows.codes)
+        counts = redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
     for attribute, part in hot.parts:
-        found[attribute] = counts[part].astype(np.int32)
+        found[attribute] = counts[part]
     return found
 
 
@@ -146,7 +143,7 @@ def _by_rows(
             pool = np.append(hot.totals[part], len(codes) - hot.totals[part].sum())
             borrowed = _borrowed(n, len(codes), n_resamples, (seed, 11, n, g, len(codes), rank))
             drawn[part] += _change(drawn[part], pool, borrowed)
-        counts.append(drawn)
+        counts.append(drawn.astype(np.float32))
     return hot, counts
 
 
@@ -170,7 +167,7 @@ def _borrowed(n: int, total: int, n_resamples: int, key: tuple[int, ...]) -> _Bo
     return _Borrowed(of, place - of * n, rng.integers(0, total, len(of)))
 
 
-def _change(counts: Counts, pool: NDArray[np.int64], borrowed: _Borrowed) -> NDArray[np.int64]:
+def _change(counts: NDArray[np.number], pool: NDArray[np.int64], borrowed: _Borrowed) -> NDArray[np.int64]:
     """What counts of an attribute gain and lose by the labels that are borrowed.
 
     Which draws borrow does not depend on what they show, so draws may be taken to lie in the order of their

@@ -18,7 +18,7 @@ from stereotrope.stats.draw_costs import few
 _Number = TypeVar("_Number", np.float32, np.float64)
 _TABLE_CELLS = 1 << 20
 """Greatest look-up table; counts times its strides stay exact in single precision below 2**24."""
-_ONE_THREAD = 1 << 18
+ONE_THREAD = 1 << 18
 """Multiplications of a product that OpenBLAS does on one thread."""
 _SLICE = 64
 _SPARSE = 50
@@ -79,8 +79,8 @@ def tally(columns: NDArray[_Number], weights: NDArray[np.floating | np.uint8]) -
     product, several times more on a busy machine. Whole numbers are summed without rounding in any slices.
     """
     rows, inner = columns.shape
-    depth = max(1, _ONE_THREAD // (max(1, rows) * _SLICE))
-    step = max(_SLICE, _ONE_THREAD // max(1, rows * inner))
+    depth = max(1, ONE_THREAD // (max(1, rows) * _SLICE))
+    step = max(_SLICE, ONE_THREAD // max(1, rows * inner))
     result = np.empty((rows, weights.shape[1]), columns.dtype)
     for start in range(0, weights.shape[1], step):
         part = slice(start, start + step)
@@ -101,28 +101,6 @@ def tally_of_rows(columns: NDArray[_Number]) -> Callable[[NDArray[np.floating]],
 
     few_full = sparse.csr_array(columns)
     return lambda weights: np.asarray(few_full @ weights.astype(columns.dtype, copy=False))
-
-
-def tally_whole(columns: Counts, weights: NDArray[np.uint8], most: int) -> Counts:
-    """As :func:`tally` of zeros and ones by whole numbers, with counts of up to ``most``.
-
-    Where two or three counts fit into the 24 bits that a number in single precision holds exactly, as many
-    columns are added up in one.
-    """
-    bits = max(1, most).bit_length()
-    several = 24 // bits
-    if several < 2:
-        return tally(columns, weights)
-    packed = np.zeros((-(-len(columns) // several), columns.shape[1]), np.float32)
-    for at in range(several):
-        some = columns[at::several]
-        packed[: len(some)] += some * np.float32(1 << bits * at)
-    whole = tally(packed, weights).astype(np.int32)
-    counts = np.empty((len(columns), weights.shape[1]), np.float32)
-    for at in range(several):
-        part = counts[at::several]
-        part[...] = whole[: len(part)] >> bits * at & ((1 << bits) - 1)
-    return counts
 
 
 def tally_draws(drawn: NDArray[np.int64], n: int) -> Counts:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts
-from stereotrope.stats.counts import OneHot, tally_of_rows, tally_whole
+from stereotrope.stats.counts import ONE_THREAD, OneHot, tally_of_rows
 from stereotrope.stats.draw_costs import redrawing
 
 _Ints = NDArray[np.int64]
@@ -20,11 +21,13 @@ _TOGETHER = 64
 """Resamples whose weights are counted together, at least."""
 _BLOCK = 1 << 18
 """Weights that are made together: with their random numbers they stay in the cache of a processor."""
+_IMAGES = 1 << 11
+"""Images that are counted together at most: about half as many as 12 bits can count."""
 _SHORT = 3.0
 """Standard deviations by which Poisson numbers are short of the images on average."""
 
 
-def redrawn_counts(hot: OneHot, weights: _Ints, n_resamples: int, key: tuple[int, ...]) -> Counts:
+def redrawn_counts(hot: OneHot, weights: _Ints, n_resamples: int, key: tuple[int, ...]) -> NDArray[np.int32]:
     """Counts by column when images are drawn again, as many as there are, all attributes together.
 
     hot: Columns of distinct rows.
@@ -33,48 +36,107 @@ def redrawn_counts(hot: OneHot, weights: _Ints, n_resamples: int, key: tuple[int
     Returns: Shape (n_columns, n_resamples).
     """
     n = int(weights.sum())
-    if not n:
-        return np.zeros((len(hot.columns), n_resamples), np.float32)
+    if not n or not n_resamples:
+        return np.zeros((len(hot.columns), n_resamples), np.int32)
     if redrawing(n, int(np.count_nonzero(weights)), len(hot.columns))[0] == "rows":
         return _of_rows(hot.columns, weights, n, n_resamples, key)
-    columns = hot.columns[:, np.repeat(np.arange(len(weights)), weights)]
+    blocks = -(-n_resamples // max(_TOGETHER, _BLOCK // n))
+    width = -(-n_resamples // blocks)
+    tallied = tally_whole(hot.columns[:, np.repeat(np.arange(len(weights)), weights)], width)
     if n * n_resamples <= _CELLS:
-        return tally_whole(columns, _kept_weights(n, n_resamples, key), n)
-    counts = np.empty((len(columns), n_resamples), np.float32)
-    rng, at_once = np.random.default_rng(key), max(_TOGETHER, _CELLS // n)
-    for start in range(0, n_resamples, at_once):
-        width = min(at_once, n_resamples - start)
-        counts[:, start : start + width] = tally_whole(columns, drawn_weights(n, width, rng), n)
-    return counts
+        return tallied(_kept_weights(n, blocks, width, key))[:, :n_resamples]
+    rng = np.random.default_rng(key)
+    drawn = [tallied(drawn_weights(n, 1, width, rng)) for _ in range(blocks)]
+    return np.concatenate(drawn, axis=1)[:, :n_resamples]
 
 
-def _of_rows(columns: Counts, weights: _Ints, n: int, n_resamples: int, key: tuple[int, ...]) -> Counts:
+def _of_rows(
+    columns: Counts, weights: _Ints, n: int, n_resamples: int, key: tuple[int, ...]
+) -> NDArray[np.int32]:
     """Numbers of each row, multinomial: the most frequent first, which leaves few draws for the others."""
     order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
     drawn = np.random.default_rng(key).multinomial(n, weights[order] / n, size=n_resamples)
-    return tally_of_rows(columns[:, order])(np.ascontiguousarray(drawn.T, dtype=np.float32))
+    counts = tally_of_rows(columns[:, order])(np.ascontiguousarray(drawn.T, dtype=np.float32))
+    return np.asarray(counts.astype(np.int32))
 
 
 @lru_cache(maxsize=24)
-def _kept_weights(n: int, n_resamples: int, key: tuple[int, ...]) -> _Weights:
-    return drawn_weights(n, n_resamples, np.random.default_rng(key))
+def _kept_weights(n: int, blocks: int, width: int, key: tuple[int, ...]) -> _Weights:
+    return drawn_weights(n, blocks, width, np.random.default_rng(key))
 
 
-def drawn_weights(n: int, n_resamples: int, rng: np.random.Generator) -> _Weights:
+def drawn_weights(n: int, blocks: int, width: int, rng: np.random.Generator) -> _Weights:
     """How often each of ``n`` images is drawn when as many are drawn with replacement.
 
     Independent Poisson numbers whose sum is t are, given t, those of t draws; the n − t draws that are
     missing are added. Where t is above n, which is rare, all n are drawn one by one.
 
-    Returns: Shape (n, n_resamples); each column sums to ``n``.
+    Returns: Shape (blocks, n, width): blocks of ``width`` resamples, each of which sums to ``n``.
     """
-    weights = _poisson(max(0.0, 1 - _SHORT / math.sqrt(n)), n * n_resamples, rng).reshape(n, n_resamples)
-    missing = n - weights.sum(axis=0, dtype=np.int32)
-    weights[:, missing < 0] = 0
-    missing[missing < 0] = n
-    of = np.repeat(np.arange(n_resamples), missing)
-    np.add.at(weights.reshape(-1), rng.integers(0, n, len(of)) * n_resamples + of, np.uint8(1))
+    mean = max(0.0, 1 - _SHORT / math.sqrt(n))
+    weights = _poisson(mean, blocks * n * width, rng).reshape(blocks, n, width)
+    missing = n - weights.sum(axis=1, dtype=np.int32)
+    for at in np.argwhere(missing < 0).tolist():
+        weights[at[0], :, at[1]], missing[*at] = 0, n
+    block, one = (np.repeat(of.ravel(), missing.ravel()) for of in np.indices(missing.shape))
+    image = rng.integers(0, n, len(block))
+    np.add.at(weights.reshape(-1), (block * n + image) * width + one, np.uint8(1))
     return weights
+
+
+def tally_whole(columns: Counts, width: int) -> Callable[[_Weights], NDArray[np.int32]]:
+    """Counts by column and resample, in whole numbers, of blocks of resamples.
+
+    Two columns, or three of few images, are added up in one number, as single precision holds 24 bits
+    exactly. Images are counted some at a time, so few that their counts hardly exceed the bits that they
+    have; whether they do is seen by counting all of them too.
+
+    columns: Zeros and ones, shape (n_columns, n).
+    width: Resamples of a block.
+    Returns: What makes, of weights of shape (blocks, n, width), counts of shape (n_columns, blocks · width).
+    """
+    n_columns, n = columns.shape
+    bits = 8 if n < 1 << 8 else 12
+    several = 24 // bits
+    packed = np.zeros((-(-n_columns // several) + 1, n), np.float32)
+    for at in range(several):
+        some = columns[at::several]
+        packed[: len(some)] += some * np.float32(1 << bits * at)
+    packed[-1] = 1.0
+    most = max(1, ONE_THREAD // (len(packed) * width))
+    parts = [(images, _stack(packed[:, images], most)) for images in _slices(n, _IMAGES)]
+
+    def counted(weights: _Weights) -> NDArray[np.int32]:
+        counts = np.zeros((n_columns, len(weights), width), np.int32)
+        for images, stacked in parts:
+            by = np.zeros((len(stacked), stacked.shape[2], width), np.float32)
+            for block, drawn in enumerate(weights[:, images]):
+                by.reshape(-1, width)[: len(drawn)] = drawn
+                whole = np.matmul(stacked, by).sum(axis=0).astype(np.int32)
+                if whole[-1].max() >> bits:
+                    counts[:, block] += (columns[:, images] @ drawn.astype(np.float32)).astype(np.int32)
+                    continue
+                for at in range(several):
+                    part = counts[at::several, block]
+                    part += whole[: len(part)] >> bits * at & ((1 << bits) - 1)
+        return counts.reshape(n_columns, -1)
+
+    return counted
+
+
+def _slices(n: int, most: int) -> list[slice]:
+    """As few slices of ``n`` things as have at most so many each, of about the same length."""
+    height = -(-n // -(-n // most))
+    return [slice(start, start + height) for start in range(0, n, height)]
+
+
+def _stack(columns: Counts, most: int) -> Counts:
+    """Images side by side as images one below the other, at most so many, in the end filled up with none."""
+    n_columns, n = columns.shape
+    parts = -(-n // max(1, most))
+    padded = np.zeros((n_columns, parts * -(-n // parts)), np.float32)
+    padded[:, :n] = columns
+    return np.ascontiguousarray(padded.reshape(n_columns, parts, -1).transpose(1, 0, 2))
 
 
 def _poisson(mean: float, size: int, rng: np.random.Generator) -> _Weights:
