@@ -306,6 +306,34 @@ def test_copies_are_found_and_warnings_survive_the_limit(labels, estimates) -> N
     assert json.loads(found["image_ids"][1]) == ["b"]
 
 
+@pytest.mark.parametrize(
+    ("prompts", "seeds", "told"),
+    [(5, [7], "5 prompts were drawn with the same one seed"), (4, [1, 2, 3], "the same 3 seeds"),
+     (5, [1, 2, 3, 4], None), (3, [7], None), (5, [None], None)],
+)  # fmt: skip
+def test_prompts_that_share_fewer_seeds_than_show_what_they_do_are_named(
+    labels, estimates, prompts, seeds, told
+) -> None:
+    pairs = [(f"p{prompt}", seed) for prompt in range(prompts) for seed in seeds]
+    images = pl.DataFrame(pairs, schema=["prompt_id", "seed"], orient="row").with_columns(
+        image_id=pl.int_range(pl.len()).cast(pl.String), generator=pl.lit("m"), status=pl.lit("ok"),
+        sha256=pl.int_range(pl.len()).cast(pl.String),
+    )  # fmt: skip
+    found = findings(estimates, labels, images=images).filter(kind="instrument")["sentence"].to_list()
+    assert [told in one for one in found if told] == [True] * (told is not None)
+    assert len(found) == (told is not None)
+
+
+def test_each_prompt_with_a_seed_of_its_own_shares_none(labels, estimates) -> None:
+    numbers = {"prompt_id": ["p", "q", "r", "s", "t"], "seed": [1, 2, 3, 1, None]}
+    images = pl.DataFrame(numbers).with_columns(
+        image_id="prompt_id", generator=pl.lit("m"), status=pl.lit("ok"), sha256="prompt_id"
+    )
+    assert findings(estimates, labels, images=images).filter(kind="instrument").height == 1
+    apart = images.with_columns(seed=pl.int_range(5))
+    assert findings(estimates, labels, images=apart).filter(kind="instrument").height == 0
+
+
 def test_values_are_quoted_as_data(make_labels) -> None:
     evil = "<script>\x1b[31m” is fair"
     labels = make_labels({("m", "car", "base"): {"x": 12}, ("m", "car", "women"): {evil: 12}})

@@ -10,6 +10,7 @@ from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
+from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
 from stereotrope.tables import N_SUBJECTS, kept_images
 
 _MARK = "text_mark"
@@ -201,3 +202,22 @@ def copied_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
             scope = {"generator": str(generator)}
             copied = copies["image_id"].to_list()
             yield Candidate.warns(scope, None, sentence, "effective_n", images=copied)
+
+
+@finder("instrument", place=95)
+def few_seeds(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Generators whose prompts, four or more, share so few seeds that what these do cannot be seen."""
+    keys = ["prompt_id", SEED_COLUMN]
+    if not {*keys} <= set(evidence.images.columns):
+        return
+    drawn = evidence.images.filter(status="ok").drop_nulls(keys).unique(["generator", *keys])
+    for (generator,), part in drawn.sort("generator").group_by(["generator"], maintain_order=True):
+        prompts, seeds = (part[name].n_unique() for name in keys)
+        if prompts >= FEWEST_PROMPTS and seeds < min(FEWEST_SEEDS, part.height):
+            few = "one seed" if seeds == 1 else f"{seeds} seeds"
+            sentence = (
+                f"{clean(str(generator))}: pictures of {prompts} prompts were drawn with the same {few}. "
+                "What these bring is in all of them and cannot be told apart, so that intervals and tests "
+                "speak of no other seeds; four would show it (images_per_prompt)."
+            )
+            yield Candidate.warns({"generator": str(generator)}, None, sentence, "effective_n")
