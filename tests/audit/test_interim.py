@@ -221,6 +221,18 @@ def test_a_look_at_a_run_that_was_cut_short_leaves_its_error_to_the_whole(run: P
         assert alpha(lacking, unlabelled) == pytest.approx(0.04 / 64)
 
 
+def test_a_first_look_that_lacks_an_annotator_says_so_and_not_that_looks_before_spent_the_error(
+    run: Path, tmp_path: Path
+) -> None:
+    images, labels = st.open(run).images, st.open(run).labels
+    silent = Missing("annotate", "judge", 72, 72, "the server went away")
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        look = look_at_run(ledger, images, labels, [silent], planned=None)
+        assert (look.alpha, look.look.postponed) == (0, True)
+        assert look.look.silent.startswith("This look tests nothing: a part of what was asked for")
+        assert not look_at_run(ledger, images, labels, [], planned=None).look.postponed
+
+
 def test_other_pictures_refusals_and_further_labels_are_another_look(run: Path, tmp_path: Path) -> None:
     images, labels = st.open(run).images, st.open(run).labels
     first = pl.col("image_id") == images["image_id"][0]

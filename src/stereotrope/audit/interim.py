@@ -17,6 +17,7 @@ from stereotrope.tables import N_SUBJECTS
 ALPHA = 0.05
 """False discovery rate of all differences that a run tells, over all looks at it."""
 _AT_ONCE = 50_000
+_ROUNDING = 1e-9
 _OPEN = "open"
 """Plan of any number of looks."""
 
@@ -103,7 +104,8 @@ def _look(ledger: Ledger, identity: str, pictures: int, complete: float, planned
     if plan != asked:
         said.append(f"`looks: {asked}` came after this look (`looks: {plan}`) and counts from the next on.")
     planned = None if plan == _OPEN else int(plan)
-    return RunLook(InterimLook(at + 1, planned, told, " ".join(said)), same)
+    postponed = not same.alpha and sum(one.alpha for one in known) < ALPHA - _ROUNDING
+    return RunLook(InterimLook(at + 1, planned, told, " ".join(said), postponed), same)
 
 
 def _since(before: Sequence[RecordedLook], plan: int | str) -> int:

@@ -167,7 +167,7 @@ class Differences:
     def sentence(self) -> str:
         """How many comparisons differ, and how large a difference would have been found."""
         if not self.alpha:
-            return self.look.exhausted
+            return self.look.silent
         told = self._at_this_look()
         return self.look.lead + (told[0].lower() + told[1:] if self.look.lead else told)
 

@@ -20,12 +20,15 @@ class InterimLook:
     planned: How many were planned beforehand; None for any number.
     told: What looks before told: key of the place (:func:`place_key`) → q with which they did.
     changed: Sentence on a plan that was changed between looks; empty where it was not.
+    postponed: No part of something that was asked for is there, such as every label of one annotator: all
+        error is left to later looks.
     """
 
     number: int = 1
     planned: int | None = None
     told: Mapping[str, float] = field(default_factory=dict)
     changed: str = ""
+    postponed: bool = False
 
     @property
     def lead(self) -> str:
@@ -38,8 +41,14 @@ class InterimLook:
         return f"{_ORDINALS[self.number - 1].capitalize()}{of} at this run: "
 
     @property
-    def exhausted(self) -> str:
-        """What is said where the looks before have spent the whole error."""
+    def silent(self) -> str:
+        """What is said of a look without error: it waits, or those before have spent the whole."""
+        if self.postponed:
+            return (
+                "This look tests nothing: a part of what was asked for, such as the labels of an annotator, "
+                "is missing entirely, so the error is left to the look at the whole. What was told stays. The "
+                "same command asks for what is missing."
+            )
         over = self.planned is not None and self.number > self.planned and not self.changed
         before = f"{self.planned} planned looks" if over else "looks before this one"
         return (
