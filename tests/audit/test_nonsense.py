@@ -69,6 +69,13 @@ def frame(*rows):
         (frame(ROW | {"value": float("inf")}), "column 'value' has a number that is not finite; give null"),
         (frame(ROW).with_columns(high=float("nan")), "column 'high' has a number that is not finite"),
         (frame(ROW | {"value": 7.0}), "counts has the value 7, and its bounds are 0.0 to 1.0"),
+        (frame(ROW | {"p_value": 2.0}), "p and q lie between 0 and 1; a row of counts has p_value 2"),
+        (frame(ROW | {"n": -1}), "a count is 0 or more; a row of counts has n -1"),
+        (
+            frame(ROW | {"low": 0.9, "high": 0.1}),
+            "an interval begins at or below its end; a row of counts has ",
+        ),
+        (frame(ROW | {"level": 95.0}), "the level of an interval lies between 0 and 1; a row of counts has "),
         (frame(ROW, ROW), "two rows are of one scope: ('counts', 'paper', "),
     ],
 )

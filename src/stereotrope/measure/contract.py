@@ -269,6 +269,20 @@ Calls = Sequence[MeasureCall]
 """The calls of the measures that an audit lists before."""
 
 
+_IMPOSSIBLE = {
+    "p and q lie between 0 and 1": pl.any_horizontal(
+        ~pl.col(name).is_between(-1e-9, 1 + 1e-9) for name in ("p_value", "p_least", "q_value")
+    ),
+    "the level of an interval lies between 0 and 1": ~pl.col("level").is_between(0, 1, closed="none"),
+    "an interval begins at or below its end": pl.col("low") > pl.col("high") + 1e-9,
+    "a count is 0 or more": pl.any_horizontal(
+        pl.col(name) < 0
+        for name in ("n", "n_reference", "numerator", "denominator", "numerator_reference", "n_excluded")
+    ),
+}
+"""What no estimate can be, whatever its measure: the rule, and the rows that break it."""
+
+
 def _require_estimates(made: Any, names: Collection[str]) -> None:
     """Refuse, by a ValueError, what cannot be estimates of a measure, whose rows bear one of these names."""
     if not isinstance(made, pl.DataFrame):
@@ -286,6 +300,12 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
         ends = (-math.inf if low is None else low - 1e-9, math.inf if high is None else high + 1e-9)
         for outside in part.filter(~pl.col("value").is_between(*ends))["value"]:
             raise ValueError(f"{name} has the value {outside:g}, and its bounds are {low} to {high}")
+    for what, impossible in _IMPOSSIBLE.items():
+        for row in made.filter(impossible).head(1).iter_rows(named=True):
+            found = ", ".join(
+                f"{name} {row[name]:g}" for name in impossible.meta.root_names() if row[name] is not None
+            )
+            raise ValueError(f"{what}; a row of {row['measure']} has {found}")
 
 
 def scope_columns(estimates: pl.DataFrame) -> list[str]:

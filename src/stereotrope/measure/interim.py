@@ -46,8 +46,8 @@ class InterimLook:
         if self.postponed:
             return (
                 "This look tests nothing: a part of what was asked for, such as the labels of an annotator, "
-                "is missing entirely, so the error is left to the look at the whole. What was told stays. The "
-                "same command asks for what is missing."
+                "is missing entirely, so the error is left to the look at the whole. What was told stays. "
+                "The same command asks for what is missing."
             )
         over = self.planned is not None and self.number > self.planned and not self.changed
         before = f"{self.planned} planned looks" if over else "looks before this one"
