@@ -225,11 +225,19 @@ def test_sections_that_cannot_be_shown_are_refused(made, tmp_path, counting, fac
     assert str(refused.value).endswith("; mend the package, or uninstall it: every audit uses it")
 
 
+@pytest.mark.parametrize("facts", [{"place": "early"}, {"place": None}, {"lead": 5}])
+def test_a_section_is_refused_where_it_is_registered_for_facts_of_another_type(facts):
+    ((name, found),) = facts.items()
+    with pytest.raises(ValueError, match=f"^{name} must hold (int|str), found {found!r}$"):
+        add_section("told", "Told", **facts)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("- a\n", "it must map each name of rows to its words"),
         ("a: [\n", "while parsing a flow node"),
+        ("counts: {titel: Other}\n", "counts: no word 'titel'; did you mean 'title'?"),
         ("share: {title: Other}\n", "'share' is a measure of stereotrope, which has words for it"),
     ],
 )

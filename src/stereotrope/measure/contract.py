@@ -378,6 +378,14 @@ def _measure_of(row: str) -> MeasureInfo | None:
     return next((m for m in REGISTRY.values() if row in (m.name, *m.also, *m.own_bounds)), None)
 
 
+_WORDS = (
+    "section", "title", "short", "abbreviation", "unit", "definition", "reads", "source", "scale", "sense",
+    "undrawn", "beneath", "repeats", "left_out", "left_out_of_all", "axis", "axis_scale", "definitions",
+    "screen",
+)  # fmt: skip
+"""Words that a name of rows may have."""
+
+
 def measure_words(names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
     """Words for the rows of these names, or of all, in the order in which they are read.
 
@@ -418,7 +426,10 @@ def _read(room: str, package: str) -> dict[str, dict[str, Any]]:
         words: Any = parsed(path.read_text(encoding="utf-8")) or {}
         if not isinstance(words, dict) or not all(isinstance(told, dict) for told in words.values()):
             raise ValueError("it must map each name of rows to its words")
-        for name in words:
+        for name, told in words.items():
+            if strange := [key for key in told if key not in _WORDS]:
+                hint = did_you_mean(str(strange[0]), _WORDS, otherwise=f"there are {', '.join(_WORDS)}")
+                raise ValueError(f"{name}: no word {strange[0]!r}; {hint}")
             info = _measure_of(name)
             if info is not None and (other := REGISTRY.origin(info.name)) != package:
                 raise ValueError(f"{name!r} is a measure of {other}, which has words for it")

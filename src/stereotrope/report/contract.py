@@ -100,6 +100,8 @@ SECTIONS: Registry[Section] = Registry("sections", "stereotrope.report.sections"
 """Every section by its id."""
 _SHAPES: Mapping[str, Any] = {
     **{name: [str] for name in ("text", "note", "large", "small")},
+    **dict.fromkeys(("title", "lead", "repeated"), str),
+    "place": int,
     "table": Table,
     "make": [Block],
     "draws": [Figure],
@@ -129,7 +131,11 @@ def add_section(id: str, title: str, **facts: Any) -> None:
     def held(name: str, fact: Callable[..., Any]) -> Callable[..., Any]:
         return SECTIONS.blamed(id)(lambda *given: _require(name, fact(*given)))
 
-    facts = {name: held(name, fact) if callable(fact) else fact for name, fact in facts.items()}
+    _require("title", title)
+    facts = {
+        name: held(name, fact) if callable(fact) else _require(name, fact) if name != "draws" else fact
+        for name, fact in facts.items()
+    }
     facts["draws"] = {name: held("draws", draw) for name, draw in facts.get("draws", {}).items()}
     SECTIONS.add(id, Section(id, title, **facts))
 
