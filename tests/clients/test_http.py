@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from stereotrope.clients import Endpoint, HttpClient
+from stereotrope.clients.failures import classify
 from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.errors import ModelError
 from stereotrope.testing import Response
@@ -140,6 +141,17 @@ def test_a_body_is_capped_after_it_is_unpacked(script):
     with pytest.raises(ModelError, match="answered with more than 0 MiB"):
         run(http, "get", "x")
     assert len(run(HttpClient(script.endpoint()), "get", "x")) == 5_000_000
+
+
+@pytest.mark.parametrize("told", ["²", "bild_ü.png", "Ã¼"])
+def test_a_reply_with_a_header_that_is_not_ascii_is_read(script, told):
+    script.says(Response(200, {"a": 1}, {"x-name": told, "retry-after": told}))
+    assert run(HttpClient(script.endpoint()), "get", "x") == {"a": 1}
+    assert len(script.bodies) == 1
+    script.says(Response(429, {"error": {"message": "slow"}}, {"retry-after": told}))
+    with pytest.raises(httpx2.HTTPStatusError) as refused:
+        run(HttpClient(script.endpoint()), "get", "x")
+    assert classify(refused.value).outcome == "rate_limited"
 
 
 def test_each_loop_has_its_client_until_it_is_closed():

@@ -147,10 +147,10 @@ async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
     content = await bytes_of(response, most_bytes, f"answered with more than {most_bytes // 2**20} MiB")
     if content.lstrip()[:6].startswith(_EVENTS) and not is_error:
         raise Streamed(kind or "no content type")
-    headers = [
+    headers = [  # as bytes, which need not be ASCII
         (name, value)
-        for name, value in response.headers.multi_items()
-        if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+        for name, value in response.headers.raw
+        if name.lower() not in (b"content-encoding", b"content-length", b"transfer-encoding")
     ]
     return httpx2.Response(
         response.status_code,
