@@ -31,6 +31,16 @@ def test_the_second_time_nothing_is_written(tmp_path: Path) -> None:
     assert (tmp_path / stored.path).stat().st_mtime == 1
 
 
+def test_a_run_folder_that_was_moved_is_not_made_anew_for_a_picture(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    store = PictureStore(tmp_path / "run")
+    store.put(png(1))
+    (tmp_path / "run").rename(tmp_path / "moved")
+    with pytest.raises(RunError, match="run: the run folder was moved or removed while it is written; run"):
+        store.put(png(2))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_folder_in_the_place_of_a_picture_makes_room_for_it(tmp_path: Path) -> None:
     store = PictureStore(tmp_path)
     stored = store.put(png(1))

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from stereotrope.errors import PictureUnavailable, RunDamaged
+from stereotrope.errors import PictureUnavailable, RunDamaged, RunError
 from stereotrope.pictures import sniff
 from stereotrope.run.disk import full_is_run_error, quarantine, sync_folder, write_atomic
 from stereotrope.run.place import PicturePlace, recorded
@@ -44,7 +44,7 @@ class PictureStore:
         """Keep the original bytes; durable when this returns, and free of charge the second time.
 
         Raises PictureError: It is no PNG, JPEG or WebP.
-        Raises RunError: The disk is full.
+        Raises RunError: The disk is full, or the run folder is not there any more.
         """
         extension = _EXTENSIONS[sniff(data)]
         sha256 = hashlib.sha256(data).hexdigest()
@@ -63,11 +63,20 @@ class PictureStore:
         return stored
 
     def _make(self, folder: Path) -> None:
-        """Make a folder of pictures, durable when this returns."""
+        """Make a folder of pictures, durable when this returns.
+
+        Never the run folder itself: where that was moved, the ledger went with it and would say of pictures
+        that they are where they are not.
+        """
+        if not self.root.is_dir():
+            raise RunError(
+                f"{self.root}: the run folder was moved or removed while it is written; run the same command "
+                "with -o and the folder's new place to continue"
+            )
         with full_is_run_error(folder):
             for path in (folder.parent, folder):
                 if not path.is_dir():
-                    path.mkdir(parents=True, exist_ok=True)
+                    path.mkdir(exist_ok=True)
                     sync_folder(path.parent)
 
     def get(self, path: str) -> bytes:
