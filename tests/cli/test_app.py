@@ -96,6 +96,16 @@ def test_help_imports_nothing_heavy():
     assert "the same command again continues" in result.stdout
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["suites"], ["schema"]])
+def test_a_reader_that_reads_no_further_ends_a_command_quietly(arguments):
+    read, write = os.pipe()
+    os.close(read)  # as `| head` does
+    command = [sys.executable, "-m", "stereotrope", *arguments]
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
 @pytest.mark.parametrize("theirs", [None, "background_thread:true"])
 def test_a_command_gives_memory_back_at_once_unless_told_otherwise(theirs, monkeypatch, stereotrope):
     name, ours = GIVES_BACK

@@ -320,6 +320,10 @@ def audit_schema() -> None:
     print_json(json_schema())
 
 
+_PIPE_CLOSED = 141
+"""Exit code where nobody reads on (`show … | head`): what a shell tells of other tools (128 + SIGPIPE)."""
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every expected error is one message on stderr and its exit code."""
     os.environ.setdefault(*GIVES_BACK)
@@ -330,7 +334,11 @@ def main(arguments: list[str] | None = None) -> Any:
         with signals_end_the_command():
             return app(args=arguments)
     except BrokenPipeError:
-        sys.exit(0)
+        sys.exit(_PIPE_CLOSED)
+    except SystemExit as ended:  # Typer makes 1 of it, which is no exit code of ours
+        if isinstance(ended.__context__, BrokenPipeError):
+            sys.exit(_PIPE_CLOSED)
+        raise
     except (StereotropeError, ImportError, MemoryError, OSError, RuntimeError) as error:
         told = _told(error)
         if not told:
