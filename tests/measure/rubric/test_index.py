@@ -7,6 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import stats
 
 from stereotrope import measure
@@ -173,3 +174,31 @@ def test_a_factor_keeps_its_levels_whatever_it_is_called(name: str) -> None:
     found = measure.ssi(named, by=("generator", name), query="asked")
     assert found.rename({name: "part"}).equals(plain)
     assert set(found[name]) == {"early", "late"}
+
+
+def test_cells_are_grouped_together_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    group_by = pl.DataFrame.group_by
+
+    def counting(*args: object, **kwargs: object) -> object:
+        made.append(1)
+        return group_by(*args, **kwargs)
+
+    monkeypatch.setattr(pl.DataFrame, "group_by", counting)
+    counts = []
+    for n in (3, 30):
+        made.clear()
+        rows = measure.ssi(answers(5, n, lost=0.2), by=["generator", "query"], query="query")
+        assert rows["query"].n_unique() == n
+        counts.append(len(made))
+    assert counts[0] == counts[1]
+
+
+def test_a_cell_among_many_is_what_it_is_alone() -> None:
+    labels = answers(6, 5, lost=0.3)
+    rows = measure.ssi(labels, by=["generator", "query"], query="query")
+    for model, query in labels.select("generator", "query").unique().iter_rows():
+        alone = measure.ssi(
+            labels.filter(generator=model, query=query), by=["generator", "query"], query="query"
+        )
+        assert_frame_equal(rows.filter(generator=model, query=query), alone)

@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.measure.contract import register
 from stereotrope.measure.rubric.reading import NO_ANSWER, call_of_items, read_sets
-from stereotrope.measure.rubric.rows import bounded, rows_of
+from stereotrope.measure.rubric.rows import rows_of
 from stereotrope.measure.tidy import estimate_frame
 
 _SOURCE = "Barve et al. 2026, eq. 1"
@@ -92,13 +92,12 @@ def ssi(
     >>> ssi(labels.with_columns(generator=pl.lit("m"))).select("measure", "attribute", "value").rows()
     [('ssi', 'all', 0.75), ('item_share', 'age', 0.5), ('item_share', 'gender', 1.0)]
     """
-    rows = []
-    for cell in read_sets(labels, measure="ssi", by=by, items=items, query=query, raters=raters):
-        told = {"measure": "ssi", "level": level, "source": _SOURCE}
-        shares = {"measure": _SHARE, "level": level, "source": f"{_SOURCE}; Wilson 1927"}
-        made = [
-            *rows_of(cell, by, told, NO_ANSWER, "student", parts=["all"]),
-            *rows_of(cell, by, shares, NO_ANSWER, "wilson", parts=["items"]),
-        ]
-        rows += [row if "undefined" in row else {**row, **bounded(cell, row["attribute"])} for row in made]
-    return estimate_frame(rows, factors=tuple(by))
+    cells = list(read_sets(labels, measure="ssi", by=by, items=items, query=query, raters=raters))
+    told = {"measure": "ssi", "level": level, "source": _SOURCE}
+    shares = {"measure": _SHARE, "level": level, "source": f"{_SOURCE}; Wilson 1927"}
+    pairs = zip(
+        rows_of(cells, by, told, NO_ANSWER, "student", parts=["all"], bounds=True),
+        rows_of(cells, by, shares, NO_ANSWER, "wilson", parts=["items"], bounds=True),
+        strict=True,
+    )
+    return estimate_frame([row for pair in pairs for one in pair for row in one], factors=tuple(by))

@@ -1,7 +1,6 @@
 """Answers to the items of a rubric: repetitions taken together, sets by query, and cells of these."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -25,14 +24,12 @@ class Sets(NamedTuple):
 
     key: Levels of the factors that tell cells apart.
     answers: A row a set and item: ``query, set, item``; ``yes``, the share of its usable repetitions that say
-        yes (null without one); ``k`` and ``of``, usable repetitions and all.
-    excluded: Reason → answers that cannot be used, a repetition each.
+        yes (null without one); ``k`` and ``of``, usable repetitions and all; ``lost``, why others are not.
     rater: Who answered, where that is one.
     """
 
     key: tuple[str | None, ...]
     answers: pl.DataFrame
-    excluded: Counter[str]
     rater: str | None = None
 
     @property
@@ -40,32 +37,16 @@ class Sets(NamedTuple):
         """Items in their order."""
         return self.answers["item"].unique(maintain_order=True).to_list()
 
-    def of_queries(self, missing: float | None = None) -> pl.DataFrame:
-        """``query, item, yes``: means over the sets of a query; ``missing`` stands for what has no answer."""
-        yes = pl.col("yes") if missing is None else pl.col("yes").fill_null(missing)
-        return (
-            self.answers.group_by("query", "item", maintain_order=True).agg(yes=yes.mean()).drop_nulls("yes")
-        )
-
-    def of_sets(self, missing: float | None = None) -> pl.DataFrame:
-        """``query, yes, n``: mean over the items of each set, then over the sets of a query, of which there
-        are n."""
-        yes = pl.col("yes") if missing is None else pl.col("yes").fill_null(missing)
-        sets = (
-            self.answers.group_by("query", "set", maintain_order=True).agg(yes=yes.mean()).drop_nulls("yes")
-        )
-        return sets.group_by("query", maintain_order=True).agg(pl.col("yes").mean(), n=pl.len())
+    def of_queries(self) -> pl.DataFrame:
+        """``query, item, yes``: means over the sets of a query."""
+        found = self.answers.group_by("query", "item", maintain_order=True).agg(pl.col("yes").mean())
+        return found.drop_nulls("yes")
 
     def shared(self, by: Sequence[str]) -> dict[str, Any]:
         """What the rows of a cell have in common."""
         levels = dict(zip(by, self.key, strict=True))
         rater = {} if self.rater is None or "annotator" in levels else {"instrument": self.rater}
-        return {**levels, **rater, "excluded": dict(self.excluded)}
-
-
-def lost_in(answers: pl.DataFrame) -> Counter[str]:
-    """Reason → answers that cannot be used."""
-    return Counter(answers["lost"].explode(empty_as_null=True).drop_nulls().to_list())
+        return {**levels, **rater}
 
 
 def flags_of(n_sets: int, n_queries: int, *, repetitions_lost: bool) -> dict[str, bool]:
@@ -125,17 +106,22 @@ def read_sets(
     answers = tidy.with_columns(reason.alias("excluded")).rename(places)
     answers = answers.with_columns(queries.alias("query"), sets.alias("set"))
     usable = pl.col("excluded").is_null()
-    cells = answers.group_by(list(places.values()), maintain_order=True) if by else [((), answers)]
-    for key, part in cells:
-        each = part.group_by("query", "set", item="attribute", maintain_order=True).agg(
-            yes=(said == _YES).filter(usable).mean(),
-            k=usable.sum(),
-            of=pl.len(),
-            lost=pl.col("excluded").drop_nulls(),
-        )
-        order = {name: at for at, name in enumerate(sorted(set(each["item"]), key=_in_numbers))}
-        each = each.sort(pl.col("item").replace_strict(order), maintain_order=True)
-        yield Sets(tuple(key), each, lost_in(each), raters[0] if raters and len(raters) == 1 else None)
+    keys = list(places.values())
+    each = answers.group_by(*keys, "query", "set", item="attribute", maintain_order=True).agg(
+        yes=(said == _YES).filter(usable).mean(),
+        k=usable.sum(),
+        of=pl.len(),
+        lost=pl.col("excluded").drop_nulls(),
+    )
+    order = {name: at for at, name in enumerate(sorted(set(each["item"]), key=_in_numbers))}
+    if keys:  # cells as they first appear; a query may be one, so that they are split, not sought each
+        each = each.with_columns(cell=pl.int_range(pl.len()).min().over(keys))
+    at = ["cell"] if keys else []
+    each = each.sort(*at, pl.col("item").replace_strict(order), maintain_order=True).drop(*at)
+    cells = each.partition_by(keys, as_dict=True, include_key=False) if keys else {(): each}
+    rater = raters[0] if raters and len(raters) == 1 else None
+    for key, part in cells.items():
+        yield Sets(tuple(key), part, rater)
 
 
 def _in_numbers(name: str) -> list[tuple[int, str]]:

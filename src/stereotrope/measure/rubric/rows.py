@@ -1,7 +1,7 @@
 """Rows of estimates of a cell: over all items and of each, with an interval over queries."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,94 +21,116 @@ _Part = Literal["all", "items"]
 
 
 def rows_of(
-    cell: Sets,
+    cells: Sequence[Sets],
     by: Sequence[str],
     told: Mapping[str, Any],
     undefined: str,
     interval: Interval,
     *,
     parts: Sequence[_Part] = ("all", "items"),
-) -> list[dict[str, Any]]:
-    """A row over all items, and one an item, of what stands in ``yes``; ``told`` is in every row.
+    bounds: bool = False,
+) -> list[list[dict[str, Any]]]:
+    """Of each cell a row over all items, and one an item, of what stands in ``yes``; ``told`` is in each.
 
-    It needs ``level``.
+    It needs ``level``. With ``bounds`` what missing answers allow stands beside it, where they are many.
     """
+    answered, level = _answered(cells, parts), told["level"]
+    every = [part for cell in answered for part in cell.values() if len(part.queries)]
+    made = iter(_wilson(every, level) if interval == "wilson" else _student(every, level, interval))
     rows = []
-    for name, part in _parts_of(cell.answers, parts).items():
-        row = {
-            "definition": "paper",
-            **cell._replace(excluded=part.lost).shared(by),
-            "attribute": name,
-            "n": part.n_sets,
-            "n_categories": len(cell.items) if name == ALL_ATTRIBUTES else None,
-            **told,
-            "flags": flags_of(part.n_sets, len(part.queries), repetitions_lost=part.repetitions_lost),
-        }
-        if not len(part.queries):
-            rows.append({**row, "undefined": undefined})
-        elif interval == "wilson":
-            rows.append({**row, **_wilson(part, told["level"])})
-        else:
-            rows.append({**row, **_student(part.queries, row["flags"], told["level"], interval)})
+    for cell, found in zip(cells, answered, strict=True):
+        shared = {"definition": "paper", **cell.shared(by), **told}
+        rows.append([{**shared, "attribute": name, **part.shared()} for name, part in found.items()])
+        for row, part in zip(rows[-1], found.values(), strict=True):
+            row |= next(made) if len(part.queries) else {"undefined": undefined}
+            row |= part.bounded() if bounds else {}
     return rows
 
 
 class _Answers(NamedTuple):
-    """Of all items of a cell, or of one: its mean in each query, its sets, and what is missing."""
+    """Of all items of a cell, or of one: its mean in each query, its sets, and what is missing.
 
+    n_items: None of one item.
+    missing, ends: Share of the answers that are missing; the mean if all of these were no, and yes.
+    """
+
+    n_items: int | None
     queries: Floats
     n_sets: int
     repetitions_lost: bool
+    missing: float
+    ends: tuple[float, float]
     lost: Counter[str]
 
+    def shared(self) -> dict[str, Any]:
+        """What a row says of them, whatever its interval is."""
+        return {
+            "n": self.n_sets,
+            "n_categories": self.n_items,
+            "excluded": dict(self.lost),
+            "flags": flags_of(self.n_sets, len(self.queries), repetitions_lost=self.repetitions_lost),
+        }
 
-def _parts_of(answers: pl.DataFrame, parts: Sequence[_Part]) -> dict[str, _Answers]:
-    """All items, and each, by name."""
+    def bounded(self) -> dict[str, float]:
+        """What missing answers allow, where there is a value and they are many."""
+        if not len(self.queries) or self.missing <= MUCH_MISSING:
+            return {}
+        return dict(zip(("bound_low", "bound_high"), self.ends, strict=True))
+
+
+def _answered(cells: Sequence[Sets], parts: Sequence[_Part]) -> list[dict[str, _Answers]]:
+    """All items, and each, by name, of every cell: one pass, since cells may be a query each."""
+    if not cells:
+        return []
+    place = np.repeat(np.arange(len(cells)), [cell.answers.height for cell in cells])
+    answers = pl.concat([cell.answers for cell in cells], rechunk=True).with_columns(cell=pl.Series(place))
     named = {"all": pl.lit(ALL_ATTRIBUTES), "items": pl.col("item")}
     table = pl.concat([answers.with_columns(part=named[one]) for one in parts])
-    sets = table.group_by("part", "query", "set", maintain_order=True).agg(pl.col("yes").mean())
-    sets = sets.drop_nulls("yes")
-    queries = sets.group_by("part", "query", maintain_order=True).agg(pl.col("yes").mean())
-    means = dict(queries.group_by("part").agg("yes").iter_rows())
-    n_sets = dict(sets.group_by("part").agg(pl.col("set").n_unique()).iter_rows())
-    lost: dict[str, Counter[str]] = {}
-    reasons = table.select("part", "lost").explode("lost", empty_as_null=True).drop_nulls()
-    for name, reason, n in reasons.group_by("part", "lost", maintain_order=True).len().iter_rows():
-        lost.setdefault(name, Counter())[reason] = n
-    shorter = table.group_by("part", maintain_order=True).agg((pl.col("k") < pl.col("of")).any())
-    return {
-        name: _Answers(np.array(means.get(name, [])), n_sets.get(name, 0), few, lost.get(name, Counter()))
-        for name, few in shorter.iter_rows()
-    }
+    yes, keys = pl.col("yes"), ["cell", "part"]
+    filled = {"low": yes.fill_null(0.0), "high": yes.fill_null(1.0)}
+    sets = table.group_by(*keys, "query", "set", maintain_order=True).agg(
+        yes.mean(), **{end: column.mean() for end, column in filled.items()}
+    )
+    queries = sets.group_by(*keys, "query", maintain_order=True).agg(pl.col("yes", *filled).mean())
+    means = queries.group_by(keys).agg(yes.drop_nulls(), *(pl.col(end).mean() for end in filled))
+    n_sets = sets.drop_nulls("yes").group_by(keys).agg(pl.col("set").n_unique())
+    counted = {(place, name): n for place, name, n in n_sets.iter_rows()}
+    lost: dict[tuple[int, str], Counter[str]] = {}
+    reasons = table.select(*keys, "lost").explode("lost", empty_as_null=True).drop_nulls()
+    for place, name, reason, n in reasons.group_by(*keys, "lost", maintain_order=True).len().iter_rows():
+        lost.setdefault((place, name), Counter())[reason] = n
+    shorter = table.group_by(keys, maintain_order=True).agg(
+        pl.when(pl.col("part").first() == ALL_ATTRIBUTES).then(pl.col("item").n_unique()),
+        few=(pl.col("k") < pl.col("of")).any(),
+        missing=yes.is_null().mean(),
+    )
+    found: list[dict[str, _Answers]] = [{} for _ in cells]
+    together = shorter.join(means, on=keys, how="left", maintain_order="left")
+    for place, name, n_items, few, missing, told, low, high in together.iter_rows():
+        n, why = counted.get((place, name), 0), lost.get((place, name), Counter())
+        found[place][name] = _Answers(n_items, np.array(told), n, few, missing, (low, high), why)
+    return found
 
 
-def bounded(cell: Sets, item: str) -> dict[str, float]:
-    """What missing answers allow of an item, or of all, where they are many."""
-    if not cell.answers["yes"].null_count():
-        return {}
-    one = cell if item == ALL_ATTRIBUTES else cell._replace(answers=cell.answers.filter(item=item))
-    asked = one.answers.height
-    if asked - one.answers["yes"].count() <= MUCH_MISSING * asked:
-        return {}
-    ends = [float(one.of_sets(missing)["yes"].mean()) for missing in (0.0, 1.0)]  # type: ignore[arg-type]
-    return dict(zip(("bound_low", "bound_high"), ends, strict=True))
+def _wilson(parts: Sequence[_Answers], level: float) -> Iterator[dict[str, Any]]:
+    enough = [len(part.queries) >= FEWEST_PROMPTS for part in parts]
+    n = [len(part.queries) if many else part.n_sets for part, many in zip(parts, enough, strict=True)]
+    values = [float(part.queries.mean()) for part in parts]
+    ends = wilson(np.multiply(values, n), n, level=level)
+    for part, many, of, value, low, high in zip(parts, enough, n, values, *ends, strict=True):
+        method = f"Wilson over {of} {'queries' if many else 'sets'}"
+        told = {"value": value, "low": float(low), "high": float(high), "method": method}
+        yield {**told, "holds_for": holds_for(len(part.queries))}
 
 
-def _wilson(part: _Answers, level: float) -> dict[str, Any]:
-    n_queries = len(part.queries)
-    enough = n_queries >= FEWEST_PROMPTS
-    n, value = (n_queries if enough else part.n_sets), float(part.queries.mean())
-    low, high = map(float, wilson(value * n, n, level=level))
-    method = f"Wilson over {n} {'queries' if enough else 'sets'}"
-    ends = {"value": value, "low": low, "high": high, "method": method}
-    return {**ends, "holds_for": holds_for(n_queries)}
-
-
-def _student(queries: Floats, flags: Mapping[str, bool], level: float, interval: Interval) -> dict[str, Any]:
+def _student(parts: Sequence[_Answers], level: float, interval: Interval) -> Iterator[dict[str, Any]]:
     least = -1.0 if interval == "signed" else 0.0
-    mean, low, high, how = mean_interval(queries, level=level, scale=(least, 1.0))
-    method = f"over {len(queries)} queries, between {least:g} and 1: {how}"
-    told = {"value": mean, "method": method.replace("-", "−")}
-    if len(queries) < FEWEST_PROMPTS or low != low:
-        return {**told, "flags": {**flags, "no_variation": len(queries) >= FEWEST_PROMPTS}}
-    return {**told, "low": low, "high": high, "holds_for": holds_for(len(queries))}
+    for part in parts:
+        n_queries = len(part.queries)
+        mean, low, high, how = mean_interval(part.queries, level=level, scale=(least, 1.0))
+        method = f"over {n_queries} queries, between {least:g} and 1: {how}"
+        told = {"value": mean, "method": method.replace("-", "−")}
+        if n_queries < FEWEST_PROMPTS or low != low:
+            yield {**told, "flags": {**part.shared()["flags"], "no_variation": n_queries >= FEWEST_PROMPTS}}
+        else:
+            yield {**told, "low": low, "high": high, "holds_for": holds_for(n_queries)}

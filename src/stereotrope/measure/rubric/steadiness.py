@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
-from stereotrope.measure.rubric.reading import Sets, call_of_items, judges_of, lost_in, read_sets
+from stereotrope.measure.rubric.reading import Sets, call_of_items, judges_of, read_sets
 from stereotrope.measure.rubric.rows import rows_of
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, factor_names
@@ -85,13 +85,16 @@ def item_flip_rate(
     >>> item_flip_rate(labels)["value"].to_list()
     [0.5, 0.5]
     """
-    rows = []
-    for cell in read_sets(labels, measure="item_flip_rate", by=by, items=items, query=query, raters=raters):
-        k, yes = pl.col("k"), pl.col("yes") * pl.col("k")
-        flips = pl.when(k > 1).then(2 * yes * (k - yes) / (k * (k - 1)))
-        pairs = cell._replace(answers=cell.answers.with_columns(yes=flips))
-        told = {"measure": "item_flip_rate", "level": level, "source": "Wilson 1927"}
-        rows += rows_of(pairs, by, told, NOT_TWICE, "wilson")
+    k, yes = pl.col("k"), pl.col("yes") * pl.col("k")
+    flips = pl.when(k > 1).then(2 * yes * (k - yes) / (k * (k - 1)))
+    pairs = [
+        cell._replace(answers=cell.answers.with_columns(yes=flips))
+        for cell in read_sets(
+            labels, measure="item_flip_rate", by=by, items=items, query=query, raters=raters
+        )
+    ]
+    told = {"measure": "item_flip_rate", "level": level, "source": "Wilson 1927"}
+    rows = [row for one in rows_of(pairs, by, told, NOT_TWICE, "wilson") for row in one]
     return estimate_frame(rows, factors=tuple(by))
 
 
@@ -216,35 +219,38 @@ def control_difference(
             "contrast": "annotator",
             "reference": control,
         }
-        for key in sides[0]:
-            if key in sides[1]:
-                made = _beside(sides[0][key], sides[1][key], factors, level)
-                rows += [{**row, **shared} for row in made]
+        pairs = [(sides[0][key], sides[1][key]) for key in sides[0] if key in sides[1]]
+        rows += [{**row, **shared} for row in _beside(pairs, factors, level)]
     return estimate_frame(rows, factors=(*factors, "annotator"))
 
 
-def _beside(judge: Sets, control: Sets, by: Sequence[str], level: float) -> list[dict[str, Any]]:
-    """The rows of a cell: of all items, then of each."""
+def _beside(pairs: Sequence[tuple[Sets, Sets]], by: Sequence[str], level: float) -> list[dict[str, Any]]:
+    """The rows of each cell of a judge and its control: of all items, then of each."""
+    both = [(judge, _both(judge.answers, control.answers)) for judge, control in pairs]
+    away = {"measure": "control_difference", "level": level, "source": "Student 1908"}
+    share = {"measure": _SHARE, "level": level, "source": "Wilson 1927"}
+    made = zip(
+        rows_of([_of(*one, "difference") for one in both], by, away, NO_CONTROL_PAIR, "signed"),
+        rows_of([_of(*one, "share") for one in both], by, share, NO_CONTROL_PAIR, "wilson"),
+        strict=True,
+    )
+    return [row for cell in made for pair in zip(*cell, strict=True) for row in pair]
+
+
+def _both(judge: pl.DataFrame, control: pl.DataFrame) -> pl.DataFrame:
+    """Answers of which both gave one, with their difference."""
     keys = ["query", "set", "item"]
-    second = control.answers.select(*keys, other="yes", other_lost="lost", other_k="k", other_of="of")
-    both = judge.answers.join(second, on=keys, how="inner", maintain_order="left")
+    second = control.select(*keys, other="yes", other_lost="lost", other_k="k", other_of="of")
+    both = judge.join(second, on=keys, how="inner", maintain_order="left")
     known = pl.col("yes").is_not_null() & pl.col("other").is_not_null()
-    both = both.with_columns(
+    return both.with_columns(
         lost=pl.col("lost").list.concat("other_lost"),
         k=pl.min_horizontal(pl.col("k") / pl.col("of"), pl.col("other_k") / pl.col("other_of")),
         of=pl.lit(1),
         difference=pl.when(known).then(pl.col("yes") - pl.col("other")),
         share=pl.when(known).then("other"),
     )
-    away = {"measure": "control_difference", "level": level, "source": "Student 1908"}
-    share = {"measure": _SHARE, "level": level, "source": "Wilson 1927"}
-    pairs = zip(
-        rows_of(_of(judge, both, "difference"), by, away, NO_CONTROL_PAIR, "signed"),
-        rows_of(_of(judge, both, "share"), by, share, NO_CONTROL_PAIR, "wilson"),
-        strict=True,
-    )
-    return [row for pair in pairs for row in pair]
 
 
 def _of(cell: Sets, answers: pl.DataFrame, column: str) -> Sets:
-    return cell._replace(answers=answers.with_columns(yes=column), excluded=lost_in(answers))
+    return cell._replace(answers=answers.with_columns(yes=column))
