@@ -147,6 +147,20 @@ def test_of_very_many_conditions_those_that_findings_show_come_in_first(
     assert "7 further conditions have no line here" in report.write(run, out=run.path / "few").read_text()
 
 
+def test_of_very_many_attributes_some_have_strips_and_the_others_are_counted(
+    run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    material = Material(run)
+    whole = distributions.distributions(material)
+    monkeypatch.setattr(distributions, "_MOST_COLUMNS", 2)
+    few = distributions.distributions(material)
+    assert {len(d.attributes) for d in few} == {2}
+    assert [d.more_columns for d in few] == [len(d.attributes) - 2 for d in whole]
+    assert all(len(line.strips) == 2 for d in few for line in d.lines)
+    page = report.write(run, out=run.path / "few columns").read_text()
+    assert f"{whole[0].more_columns + len(whole[0].attributes) - 2} further attribute" in page
+
+
 def test_pictures_of_very_many_conditions_wait_behind_a_disclosure(page: str) -> None:
     assert page.count('<details class="sheets">') == len(MODELS)
     assert page.count('class="sheet wide"') == 400

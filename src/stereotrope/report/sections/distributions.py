@@ -52,6 +52,8 @@ _LINES_AROUND = 10
 """Lines that the head and the key of a figure of strips take the place of."""
 _MOST_OPEN_LINES = 24
 _MOST_LINES = 240
+_MOST_COLUMNS = 24
+"""Attributes, of each annotator, side by side in a figure of strips: Vega ends at some thousand."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class Line:
 class Distribution:
     """Conditions set side by side on the same attributes; a share of 1 is ``width`` units long.
 
-    ``read`` are the attributes that a lexicon reads in captions, ``more`` conditions have no line.
+    ``read`` are the attributes that a lexicon reads in captions, ``more`` conditions have no line and
+    ``more_columns`` attributes of an annotator no strip.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Distribution:
     keys: Sequence[tuple[str, Sequence[Segment]]]
     read: Sequence[str] = ()
     more: int = 0
+    more_columns: int = 0
 
     @property
     def of_captions(self) -> bool:
@@ -164,13 +168,14 @@ def distributions(
         if chosen is not None and key not in chosen:
             continue
         totals = {c: sum((seen[sheet.anchor, c] for sheet in sheets), Counter[str]()) for c in names.values()}
-        attributes = [c for c in totals if totals[c]]
-        if not attributes:
+        labelled = {pair: c for pair, c in names.items() if totals[c]}
+        if not labelled:
             continue
+        side_by_side = _side_by_side(material, labelled)
+        attributes = list(side_by_side.values())
         styles = {
             c: _styles(c, totals[c] if _is_colour(c) else overall[c], _declared(material, *pair))
-            for pair, c in names.items()
-            if totals[c]
+            for pair, c in side_by_side.items()
         }
         width = _WIDTHS.get(min(len(attributes), max(_WIDTHS)), _WIDEST)
         lines = []
@@ -187,8 +192,8 @@ def distributions(
         ]
         title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
         read = [c for c in attributes if c in from_captions]
-        more = len(sheets) - len(kept)
-        out.append(Distribution(f"distribution-{i}", title, width, attributes, lines, keys, read, more))
+        more = len(sheets) - len(kept), len(labelled) - len(attributes)
+        out.append(Distribution(f"distribution-{i}", title, width, attributes, lines, keys, read, *more))
     return out
 
 
@@ -201,6 +206,21 @@ def _kept(material: Material, sheets: Sequence[Sheet]) -> list[Sheet]:
 
 _Place = tuple[str, str]
 """Anchor of a sheet and name of a column."""
+
+
+def _side_by_side(material: Material, names: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    """Columns with strips: of many one an attribute, those in findings first, then further annotators."""
+    told = (
+        list(dict.fromkeys(material.findings["attribute"].drop_nulls())) if material.findings.height else []
+    )
+    raters = Counter[str]()
+    places = {}
+    for pair in names:
+        attribute = pair[0]
+        places[pair] = told.index(attribute) if attribute in told else len(told), raters[attribute]
+        raters[attribute] += 1
+    first = sorted(names, key=lambda pair: (places[pair][1], places[pair][0]))[:_MOST_COLUMNS]
+    return {pair: name for pair, name in names.items() if pair in set(first)}
 
 
 def _counted(
@@ -357,6 +377,7 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
         "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
         "lines": lines,
         "more": thousands(d.more) if d.more else "",
+        "more_columns": count(d.more_columns, "further attribute") if d.more_columns else "",
         "open_lines": _MOST_OPEN_LINES if len(lines) > _MOST_OPEN_LINES + 1 else len(lines),
         "some_missing": any(s.left_out for line in d.lines for s in line.strips),
         "any_pictures": any(line["shown"] for line in lines),
