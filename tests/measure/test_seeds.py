@@ -12,6 +12,7 @@ from scipy import optimize, special, stats
 from stereotrope import measure
 from stereotrope.measure.cell_table import read_cell_table
 from stereotrope.measure.evidence import FindingEvidence, difference_of
+from stereotrope.measure.seeds import pictures_by_seed, seeds_of_cells
 from stereotrope.measure.tidy import count_alike
 
 
@@ -184,6 +185,24 @@ def test_seeds_of_prompts_of_one_picture_each_count() -> None:
         cells = [evidence.cell(row["attribute"], {**scope, "group": g}) for g in ("women", "base")]
         found = difference_of(*cells, "pink", level=0.95)
         assert found == pytest.approx((row["value"], row["low"], row["high"]), abs=1e-9)
+
+
+def test_shares_of_prompts_of_one_picture_each_are_as_wide_as_they_vary() -> None:
+    rng = np.random.default_rng(22)
+    shown = made(rng, (80, 20, 10), 0.3, 0.0, 0.1, rng.normal(size=(80, 10)))
+    labels = framed(base=shown).with_columns(prompt_id=pl.format("p{}", "image_id"))
+    found = measure.share(labels, value="pink", by=["group"])
+    best = 3.92 * np.sqrt(0.21 / 200 * (1 + 19 * 0.1))
+    assert 0.95 < (found["high"] - found["low"]).mean() / best < 1.1
+
+
+def test_tables_read_seeds_of_a_part_of_prompts_as_cells_do() -> None:
+    labels = study(15, (1, 12, 8), 0.1, 0.3, both=True).filter(pl.int_range(pl.len()) % 7 % 3 > 0)
+    base = labels.filter(group="base").with_columns(picture=1)
+    keys = ("value", "prompt_id", "seed")
+    counts = dict(zip(base.select(keys).iter_rows(), base["picture"], strict=True))
+    (told,), (across, value) = seeds_of_cells([counts]), pictures_by_seed(counts)
+    assert told.weights == pytest.approx(across.crossed(value == "pink", value == "grey").weights)
 
 
 def test_groups_without_a_baseline_count_what_seeds_do_to_one_alone() -> None:

@@ -89,6 +89,16 @@ def test_members_of_clusters_and_of_groups_across_them_are_both_alike() -> None:
     assert effective_trials(n, weights, starts=[0], crossed=none) == pytest.approx(alone, rel=1e-12)
 
 
+@pytest.mark.parametrize("icc", [0.0, 0.6])
+def test_clusters_of_one_take_nothing_from_what_groups_across_them_do(icc: float) -> None:
+    """The correlation of groups is then of all that varies, and there is none of clusters."""
+    known = (ICC_GRID == 0.1)[None].astype(float)
+    of_clusters = (np.abs(ICC_GRID - icc) < 0.04)[None].astype(float)
+    of_clusters /= of_clusters.sum()
+    left = widened_number([200.0], [0.0], of_clusters, crossed=Crossed(np.array([19.0]), known))
+    assert left[0] == pytest.approx(200 / (1 + 19 * 0.1))
+
+
 def members(
     rng: np.random.Generator, clusters: int, groups: int, of_group: float
 ) -> tuple[Across, np.ndarray]:
@@ -105,6 +115,18 @@ def test_what_members_of_a_group_have_in_common_is_seen_in_the_table_of_counts()
     assert float(told.alike) == 8
     # Of two values that add up one says it all.
     assert Across(cluster, group).crossed(y.ravel(), 1 - y.ravel()).weights == pytest.approx(told.weights)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6, 1.0])
+def test_groups_of_which_clusters_have_a_part_scatter_as_far_as_they_can(kept: float) -> None:
+    rng, found = np.random.default_rng(9), []
+    for _ in range(400):
+        across, moved = members(rng, 40, 5, 0.2)
+        some = rng.random(200) < kept
+        _, of = across.among(some).scatter(moved[some])
+        found.append((of.between, of.residual, of.width))
+    between, left, width = np.mean(found, axis=0)
+    assert between / left == pytest.approx(1 + width * 0.2 / 0.8, rel=0.08)
 
 
 def test_an_interval_reaches_as_far_as_the_mean_strays_with_groups() -> None:

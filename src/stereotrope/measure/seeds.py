@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN, Claim
 from stereotrope.stats import ICC_GRID, Across, Crossed, Scatter, crossed_evidence, crossed_weights
@@ -135,18 +135,22 @@ class SharedSeeds:
         on = [_ROW, "prompt_id"]
         joined = rows.join(of_prompt, on=on, nulls_equal=True, maintain_order="left")
         more = (k - n * pl.col("k_all") / pl.col("n_all")).sum()
-        residuals = joined.group_by(_ROW, SEED_COLUMN, maintain_order=True).agg(more=more)
-        number, squares = (of[cell.to_numpy()] for of in self._sizes)
-        together = np.zeros(len(cell), bool)
-        together[of_prompt.group_by(_ROW).len().filter(len=1)[_ROW].to_numpy()] = True
-        scale = np.where(together, _about_a_mean(number**2 / squares), 1.0)
+        free = (n * (1 - n / pl.col("n_all"))).sum()
+        residuals = joined.group_by(_ROW, SEED_COLUMN, maintain_order=True).agg(more=more, free=free)
+        number = self._sizes[0][cell.to_numpy()]
+        each = residuals.group_by(_ROW, maintain_order=True)
+        all_free, squares = (
+            _spread(each.agg(of=(pl.col("free") ** power).sum()), len(cell)) for power in (1, 2)
+        )
+        prompts = _spread(of_prompt.group_by(_ROW).agg(of=pl.len()), len(cell))
+        scale = np.sqrt((np.nan_to_num(number) - prompts) / np.maximum(all_free, 1e-9))
         residuals = residuals.with_columns(more=pl.col("more") * scale[residuals[_ROW].to_numpy()])
         residuals = residuals.sort(_ROW, SEED_COLUMN)
         between = _spread(
             residuals.group_by(_ROW, maintain_order=True).agg(of=(pl.col("more") ** 2).sum()), len(cell)
         )
         there = np.where(np.isnan(number), np.nan, 0.0)
-        scatter = Scatter(between + there, scattered + there, squares / number, number**2 / squares)
+        scatter = Scatter.of(between + there, scattered + there, all_free + there, squares + there)
         return SeedRows(scatter, number, residuals)
 
     def weights(self, values: pl.DataFrame, attribute: Sequence[str]) -> Floats:
@@ -247,12 +251,6 @@ def share_seeds(prompt: NDArray[np.int64], seed: NDArray[np.int64]) -> bool:
     """Whether prompts, four or more, share four seeds or more."""
     n_seeds, n_pairs = len(np.unique(seed)), np.unique(np.stack([prompt, seed]), axis=1).shape[1]
     return len(np.unique(prompt)) >= FEWEST_PROMPTS and n_seeds >= FEWEST_SEEDS and n_pairs > n_seeds
-
-
-def _about_a_mean(groups: ArrayLike) -> Floats:
-    """How many times as far groups lie from what they are of as from their own mean."""
-    number = np.asarray(groups, np.float64)
-    return np.asarray(np.sqrt(number / np.maximum(number - 1, 1e-9)))
 
 
 def _spread(sums: pl.DataFrame, size: int) -> Floats:

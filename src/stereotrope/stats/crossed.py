@@ -24,7 +24,7 @@ class Scatter(NamedTuple):
     between: :math:`B = Σ_s R_s^2`, with :math:`R_s` what the members of group ``s`` show more than the shares
         of their clusters.
     within: :math:`W = Σ_c n_c p_c (1-p_c)`, what B is on average where groups make nothing alike.
-    width: Members of the group that a member is of, on average.
+    width: Members of the group that a member is of, on average; see :meth:`of`.
     groups: Groups that would be as wide, in effect.
     """
 
@@ -32,6 +32,22 @@ class Scatter(NamedTuple):
     within: Floats
     width: Floats
     groups: Floats
+
+    @classmethod
+    def of(cls, between: Floats, within: Floats, free: Floats, squares: Floats) -> "Scatter":
+        r"""Scatter of groups of which clusters have a part only, too.
+
+        What the share of its cluster leaves of a member is :math:`1 - n_{cs}/n_c` of what its group does,
+        nothing of a cluster of one. With :math:`d_s` the sum of these, :math:`G = (Σd)^2/Σd^2` and
+        :math:`m = \frac{Σd^2}{Σd} \frac{G}{G-1}`: where each cluster has one member of each group, the groups
+        and the clusters.
+
+        free, squares: :math:`Σ_s d_s` and :math:`Σ_s d_s^2`.
+        Source: John (1980), Incomplete Block Designs, section 2.2 (groups adjusted for clusters).
+        """
+        groups = free**2 / np.maximum(squares, 1e-300)
+        width = squares / np.maximum(free, 1e-300) * groups / np.maximum(groups - 1, 1e-9)
+        return cls(between, within, width, groups)
 
     @property
     def residual(self) -> Floats:
@@ -123,15 +139,19 @@ class Across(NamedTuple):
 
         moved: What each member adds to it, shape ``(n,)``.
         """
-        of, n, cluster = np.asarray(moved, np.float64), len(self.group), self.cluster
-        sizes = np.bincount(self.group)
-        squares, about = float(sizes @ sizes), 1.0
+        of, cluster = np.asarray(moved, np.float64), self.cluster
         if np.bincount(cluster).max() == 1:  # clusters that cannot be told from their members
-            cluster, about = np.zeros_like(cluster), 1 / max(1 - squares / (n * n), 1e-9)
-        left = of - (np.bincount(cluster, of) / np.maximum(np.bincount(cluster), 1))[cluster]
+            cluster = np.zeros_like(cluster)
+        sizes = np.bincount(cluster)
+        left = of - (np.bincount(cluster, of) / np.maximum(sizes, 1))[cluster]
+        _, at, both = np.unique(
+            cluster * (self.group.max() + 1) + self.group, return_inverse=True, return_counts=True
+        )
+        free = np.bincount(self.group, 1 - both[at] / sizes[cluster])
+        about = (len(of) - np.count_nonzero(sizes)) / max(float(free.sum()), 1e-9)
         more = np.bincount(self.group, left) * np.sqrt(about)
-        parts = more @ more, left @ left, squares / n, n * n / squares
-        return more, Scatter(*map(np.asarray, parts))
+        parts = more @ more, left @ left, free.sum(), free @ free
+        return more, Scatter.of(*map(np.asarray, parts))
 
     def reach(self, moved: ArrayLike, *, level: float = 0.95, of_members: bool = False) -> float:
         """How many times as far an interval by the clusters' scatter reaches with that of groups.

@@ -155,7 +155,8 @@ def widened_number(
     n, alike: Independent trials that would tell as much at :math:`ρ = 0`, and :math:`a`; one or many.
     weights, level: As of :func:`effective_trials`; the weights of each along the last axis.
     crossed: Groups across clusters, with :math:`a'` and a correlation :math:`r` within clusters: the variance
-        is then :math:`1 + aρ + a'(1-ρ)r` times as large.
+        is then :math:`1 + aρ + a'(1-ρ)r` times as large. Where :math:`a ≤ 0` no cluster has two members, and
+        :math:`r` is of all that varies: :math:`1 + a'r`.
     Returns: Of the shape of ``n``; ``n`` itself where :math:`a ≤ 0` and :math:`a' ≤ 0`.
     Source: Cameron, Gelbach and Miller (2011), J. Business and Economic Statistics 29 (two-way clusters).
     """
@@ -169,7 +170,8 @@ def widened_number(
     if some.size < left.size:
         left = _widened(number, variance, weights, grown > 0, level)
     for part in np.split(some, range(_AT_ONCE, some.size, _AT_ONCE)):
-        both = variance[part, :, None] + across[part, None, None] * ((1 - ICC_GRID)[:, None] * ICC_GRID)
+        inside = np.where(grown[part, None] > 0, 1 - ICC_GRID, 1.0)
+        both = variance[part, :, None] + (across[part, None] * inside)[..., None] * ICC_GRID
         product = weights[part, :, None] * crossed.weights[part, None, :]
         flat = (part.size, ICC_GRID.size**2)
         every = np.ones(part.size, bool)
