@@ -196,8 +196,24 @@ def test_shares_of_prompts_of_one_picture_each_are_as_wide_as_they_vary() -> Non
     assert 0.95 < (found["high"] - found["low"]).mean() / best < 1.1
 
 
-def test_tables_read_seeds_of_a_part_of_prompts_as_cells_do() -> None:
-    labels = study(15, (1, 12, 8), 0.1, 0.3, both=True).filter(pl.int_range(pl.len()) % 7 % 3 > 0)
+def test_a_second_picture_of_few_prompts_is_no_matter() -> None:
+    rng = np.random.default_rng(23)
+    shown = made(rng, (20, 200, 10), 0.3, 0.0, 0.0, rng.normal(size=(20, 10)))
+    number = pl.col("prompt_id").str.split("-").list.last().cast(pl.Int64)
+    labels = framed(base=shown).filter((pl.col("seed") - number % 10).is_in([0, 1]))
+    second = (pl.col("seed") != number % 10) & (number % 20 != 3)
+    one, few = (
+        measure.share(of, value="pink", by=["group"])
+        for of in (labels.filter(number % 10 == pl.col("seed")), labels.filter(~second))
+    )
+    wide = [float((of["high"] - of["low"]).mean()) for of in (one, few)]
+    assert wide[1] == pytest.approx(wide[0], rel=0.1)
+
+
+@pytest.mark.parametrize("kept", [1, 4, 5])
+def test_tables_read_seeds_of_a_part_of_prompts_as_cells_do(kept: int) -> None:
+    part = pl.int_range(pl.len()) * 5 % 7 < kept
+    labels = study(15, (1, 12, 8), 0.1, 0.3, both=True).filter(part)
     base = labels.filter(group="base").with_columns(picture=1)
     keys = ("value", "prompt_id", "seed")
     counts = dict(zip(base.select(keys).iter_rows(), base["picture"], strict=True))

@@ -12,7 +12,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN, Claim
-from stereotrope.stats import ICC_GRID, Across, Crossed, Scatter, crossed_evidence, crossed_weights
+from stereotrope.stats import (
+    FEW_TOGETHER,
+    ICC_GRID,
+    Across,
+    Crossed,
+    Scatter,
+    crossed_evidence,
+    crossed_weights,
+)
 from stereotrope.stats.arrays import Floats
 
 _CELL, _ROW = "cell", "row"
@@ -80,9 +88,11 @@ class SharedSeeds:
         kept = seen.join(
             shared.filter("prompt_id").select(_CELL), on=_CELL, how="semi", maintain_order="left"
         )
-        # Prompts of one picture each cannot be told from it: these are scattered about the cell's share.
+        # Prompts of hardly more than a picture are not told from it: scattered about the share of the cell.
         of_prompt = kept.group_by(_CELL, "prompt_id").agg(pl.col("k").sum())
-        single = of_prompt.group_by(_CELL).agg(pl.col("k").max() == 1).filter("k")[_CELL]
+        k = pl.col("k")
+        few = (k**2).sum() < FEW_TOGETHER * k.sum()
+        single = of_prompt.group_by(_CELL).agg(few=few).filter("few")[_CELL]
         asked = pl.when(pl.col(_CELL).is_in(single.implode())).then(pl.lit("")).otherwise("prompt_id")
         keys = [_CELL, "value", "prompt_id", SEED_COLUMN]
         kept = kept.with_columns(prompt_id=asked).group_by(keys, maintain_order=True).agg(pl.col("k").sum())

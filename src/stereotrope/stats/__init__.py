@@ -46,6 +46,7 @@ from stereotrope.stats.divergence import (
 )
 from stereotrope.stats.exceedance import above_interval, above_p, expected_above, posterior_log_odds
 from stereotrope.stats.icc import (
+    FEW_TOGETHER,
     ICC_GRID,
     Crossed,
     effective_counts,
@@ -132,6 +133,7 @@ from stereotrope.stats.vendi import (
 )
 
 __all__ = [
+    "FEW_TOGETHER",
     "ICC_GRID",
     "MOST_PARTS",
     "MOST_WAYS",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.icc import ICC_GRID, Crossed, like_others, widened_number
+from stereotrope.stats.icc import FEW_TOGETHER, ICC_GRID, Crossed, like_others, widened_number
 
 _NONE = 0.2
 """How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
@@ -140,9 +140,10 @@ class Across(NamedTuple):
         moved: What each member adds to it, shape ``(n,)``.
         """
         of, cluster = np.asarray(moved, np.float64), self.cluster
-        if np.bincount(cluster).max() == 1:  # clusters that cannot be told from their members
-            cluster = np.zeros_like(cluster)
         sizes = np.bincount(cluster)
+        if sizes @ sizes < FEW_TOGETHER * sizes.sum():  # clusters that can hardly be told from their members
+            cluster = np.zeros_like(cluster)
+            sizes = np.bincount(cluster)
         left = of - (np.bincount(cluster, of) / np.maximum(sizes, 1))[cluster]
         _, at, both = np.unique(
             cluster * (self.group.max() + 1) + self.group, return_inverse=True, return_counts=True

@@ -23,6 +23,8 @@ _UNALIKE = 0.15
 _AT_ONCE = 2_000
 """Cells whose likelihoods are held in memory together, 6 kB each."""
 _MOST_STEPS, _CLOSE = 100, 1e-14
+FEW_TOGETHER = 1.5
+"""Members of a cluster, weighed by these, below which clusters can hardly be told from their members."""
 _SILENT = 8
 """Cells without evidence that are added where the mixture of correlations is sought."""
 _EM_STEPS = 100
@@ -155,8 +157,8 @@ def widened_number(
     n, alike: Independent trials that would tell as much at :math:`ρ = 0`, and :math:`a`; one or many.
     weights, level: As of :func:`effective_trials`; the weights of each along the last axis.
     crossed: Groups across clusters, with :math:`a'` and a correlation :math:`r` within clusters: the variance
-        is then :math:`1 + aρ + a'(1-ρ)r` times as large. Where :math:`a ≤ 0` no cluster has two members, and
-        :math:`r` is of all that varies: :math:`1 + a'r`.
+        is then :math:`1 + aρ + a'(1-ρ)r` times as large. Where :math:`a < 0.5` hardly a cluster has two
+        members, and :math:`r` is of all that varies: :math:`1 + aρ + a'r`.
     Returns: Of the shape of ``n``; ``n`` itself where :math:`a ≤ 0` and :math:`a' ≤ 0`.
     Source: Cameron, Gelbach and Miller (2011), J. Business and Economic Statistics 29 (two-way clusters).
     """
@@ -170,7 +172,7 @@ def widened_number(
     if some.size < left.size:
         left = _widened(number, variance, weights, grown > 0, level)
     for part in np.split(some, range(_AT_ONCE, some.size, _AT_ONCE)):
-        inside = np.where(grown[part, None] > 0, 1 - ICC_GRID, 1.0)
+        inside = np.where(grown[part, None] < FEW_TOGETHER - 1, 1.0, 1 - ICC_GRID)
         both = variance[part, :, None] + (across[part, None] * inside)[..., None] * ICC_GRID
         product = weights[part, :, None] * crossed.weights[part, None, :]
         flat = (part.size, ICC_GRID.size**2)
