@@ -92,14 +92,19 @@ def of_concentration(labels: pl.DataFrame, of_prompts: np.ndarray) -> Table:
     return rows.select("low", "high", "method", score=pl.lit("vac_rarefied"), true="true")
 
 
-def of_embeddings(labels: pl.DataFrame, _: np.ndarray) -> Table:
-    """Vectors of two kinds; true is what such studies read on average."""
+def embedded(labels: pl.DataFrame) -> pl.DataFrame:
+    """Measures of vectors of two kinds."""
     pink = (labels["value"] == "pink").to_numpy()
     noise = np.random.default_rng(0).normal(size=(1 << 18, 6))[labels["image_id"].cast(pl.Int64)]
     vectors = pl.Series(np.eye(6)[np.where(pink, 0, 1)] + 0.3 * noise).cast(pl.List(pl.Float64))
     frame = labels.with_columns(generator="attribute", annotator=pl.lit("e"), vector=vectors)
     both = (measure.mean_similarity, measure.image_vendi)
-    rows = pl.concat([of(frame, by=["generator"]) for of in both], how="diagonal")
+    return pl.concat([of(frame, by=["generator"]) for of in both], how="diagonal")
+
+
+def of_embeddings(labels: pl.DataFrame, _: np.ndarray) -> Table:
+    """True is what such studies read on average."""
+    rows = embedded(labels)
     return rows.select("low", "high", "method", score="measure", true=pl.col("value").mean().over("measure"))
 
 
@@ -173,6 +178,24 @@ def test_seeds_that_do_nothing_cost_little_where_there_are_many() -> None:
     for of in SCORES.values():
         told, blind = (width(of(one, of_prompts)) for one in (labels, labels.drop("seed")))
         assert all(1 <= told[score] / blind[score] < 1.15 for score in told)
+
+
+@pytest.mark.parametrize("kind", ["embeddings", "concentration"])
+def test_where_a_score_is_flat_it_reaches_to_what_half_of_the_seeds_read(kind: str) -> None:
+    """Pictures are half of one kind, those of two seeds of four hardly."""
+    of_seed = np.array([18, 15, 5, 2])
+    shown = (np.arange(20)[:, None] * 7 % 20 < of_seed)[None]
+    labels = framed(base=shown)
+    if kind == "concentration":
+        both = (measure.vac(of, n_bootstrap=300) for of in (labels, labels.filter(pl.col("seed") < 2)))
+        rows = [of.filter(pl.col("attribute") == "a0", pl.col("low").is_not_null()) for of in both]
+    else:
+        rows = [embedded(of) for of in (labels, labels.filter(pl.col("seed") < 2))]
+        rows = [of.filter(pl.col("measure") != "image_vendi_normalised") for of in rows]
+    told, half = rows
+    assert told.height == half.height == 2
+    assert (told["low"] <= half["value"]).all()
+    assert (told["high"] >= half["value"]).all()
 
 
 def test_seeds_of_the_pictures_that_count_are_those_that_count() -> None:

@@ -151,6 +151,28 @@ def test_nothing_reaches_further_where_no_member_moves_a_score_or_none_shares_a_
     assert across.reach(moved, level=0.99) > across.reach(moved, level=0.5)
 
 
+def test_a_score_that_bends_is_as_uncertain_as_it_changes_within_what_groups_do() -> None:
+    rng, bends, scores = np.random.default_rng(10), [], []
+    for _ in range(60):
+        across, of = members(rng, 20, 8, 0.5)
+
+        def squared(weights: np.ndarray, of: np.ndarray = of) -> np.ndarray:
+            """Of the square of a mean of 0, which is flat there."""
+            mean = (of[:, None] * weights).sum(axis=0) / weights.sum(axis=0)
+            return 2 * (mean - of.mean()) * of[:, None] / of.size
+
+        bends.append(across.bend(squared))
+        scores.append((of.mean() - 0.0) ** 2)
+    assert 1 < np.mean(bends) / (2 * np.mean(scores)) < 2
+
+
+def test_what_does_not_bend_or_has_many_groups_gains_nothing() -> None:
+    across, moved = members(np.random.default_rng(11), 6, 5, 0.5)
+    assert across.bend(lambda weights: np.repeat(moved[:, None], weights.shape[1], axis=1)) == 0
+    many, moved = members(np.random.default_rng(12), 4, 60, 0.5)
+    assert many.bend(lambda weights: moved[:, None] * weights) == 0
+
+
 def test_some_members_are_numbered_anew() -> None:
     across, moved = members(np.random.default_rng(8), 6, 5, 0.5)
     kept = across.cluster > 1

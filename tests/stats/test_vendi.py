@@ -11,6 +11,7 @@ from stereotrope.stats import (
     Resample,
     ScoreOfSums,
     tfidf,
+    vendi_influences,
     vendi_left_out,
     vendi_of_kernel,
     vendi_score,
@@ -81,6 +82,17 @@ def test_the_standard_error_of_large_samples_is_near_that_of_resamples(d: int) -
     weights = rng.multinomial(300, np.full(300, 1 / 300), 60).T
     resampled = vendi_scores(x @ x.T, weights).std()
     assert vendi_standard_error(x) == pytest.approx(resampled, rel=0.35)
+
+
+@pytest.mark.parametrize("d", [3, 9])
+def test_items_move_the_score_as_their_weights_do(d: int) -> None:
+    x = np.random.default_rng(4).normal(size=(6, d))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    weights = np.array([[1.0, 1], [1, 2], [1, 1], [1, 3], [1, 1], [1, 2]])
+    for at, told in zip(weights.T, vendi_influences(x, weights).T, strict=True):
+        up, down = (at[:, None] + step * at.sum() * np.eye(6) for step in (1e-5, -1e-5))
+        slopes = (vendi_scores(x @ x.T, up) - vendi_scores(x @ x.T, down)) / 2e-5
+        assert told == pytest.approx(slopes / 6, abs=1e-6)
 
 
 def test_tfidf_weighs_by_its_formula() -> None:

@@ -138,6 +138,19 @@ class EmbeddingCell:
         """
         return 1.0 if self.across is None else self.across.reach(moved(), level=level)
 
+    def reaches(self, moved: Callable[[Floats], Floats], level: float) -> dict[str, float]:
+        """Of a score that bends: how many times as far, and the standard error beside.
+
+        moved: By how much each picture moves the score where pictures weigh as told (:meth:`Across.bend`).
+        """
+        if self.across is None:
+            return {}
+        slopes = moved(np.ones((len(self.units), 1)))[:, 0]
+        return {
+            "reach": self.across.reach(slopes, level=level),
+            "bend": self.across.bend(moved, level=level),
+        }
+
 
 def embedding_cells(
     frame: Any, by: Sequence[str], measure: str, column: str, lacks: str, source: str, level: float

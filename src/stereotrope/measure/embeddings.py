@@ -23,7 +23,7 @@ from stereotrope.stats import (
     mean_over_units,
     normal_quantile,
     unit_sums,
-    vendi_influence,
+    vendi_influences,
     vendi_left_out,
     vendi_score,
     vendi_standard_error,
@@ -149,8 +149,8 @@ def _diversity(cell: EmbeddingCell, level: float) -> tuple[float, float, float, 
         return value, *ends, "interval: normal, infinitesimal jackknife"
     parts = cell.units % MOST_PARTS
     without = vendi_without(x, parts) if cell.claim.clustered else vendi_left_out(x @ x.T)
-    reach = cell.reach(partial(vendi_influence, x), level)
-    return value, *jackknife_interval(value, without, level=level, reach=reach), cell.jackknife
+    reaches = cell.reaches(partial(vendi_influences, x), level)
+    return value, *jackknife_interval(value, without, level=level, **reaches), cell.jackknife
 
 
 @register(
@@ -282,14 +282,16 @@ def mean_similarity(
                 cell.units[start : start + VECTORS_AT_ONCE],
                 sums,
             )
-        reach = cell.reach(partial(_along, vectors, sums.sum(axis=0)), level)
-        value, low, high = mean_cosine(sums, sizes, level=level, reach=reach)
+        reaches = cell.reaches(partial(_along, vectors), level)
+        value, low, high = mean_cosine(sums, sizes, level=level, **reaches)
         scope = {"holds_for": cell.claim.holds_for if low == low else None, "method": cell.jackknife}
         rows.append({**cell.shared, "value": value, "low": low, "high": high, **scope})
     return estimate_frame(rows, factors=("annotator", *by))
 
 
-def _along(vectors: pl.Series, total: Floats) -> Floats:
-    """Products of vectors at unit length with one."""
-    starts = range(0, len(vectors), VECTORS_AT_ONCE)
-    return np.concatenate([unit_rows(vectors[start : start + VECTORS_AT_ONCE]) @ total for start in starts])
+def _along(vectors: pl.Series, weights: Floats) -> Floats:
+    """By how much each vector moves the mean cosine: twice its product with the mean of all, over their n."""
+    parts = [slice(start, start + VECTORS_AT_ONCE) for start in range(0, len(vectors), VECTORS_AT_ONCE)]
+    total = sum(unit_rows(vectors[part]).T @ weights[part] for part in parts)
+    mean = 2 * total / (weights.sum(axis=0) * len(vectors))
+    return np.concatenate([unit_rows(vectors[part]) @ mean for part in parts])

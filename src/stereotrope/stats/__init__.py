@@ -123,7 +123,7 @@ from stereotrope.stats.unified import scatter_likeness, unified_interval
 from stereotrope.stats.vendi import (
     MOST_PARTS,
     tfidf,
-    vendi_influence,
+    vendi_influences,
     vendi_left_out,
     vendi_of_kernel,
     vendi_score,
@@ -253,7 +253,7 @@ __all__ = [
     "unevenness_slopes",
     "unified_interval",
     "unit_sums",
-    "vendi_influence",
+    "vendi_influences",
     "vendi_left_out",
     "vendi_of_kernel",
     "vendi_score",

@@ -1,6 +1,6 @@
 """How alike the members of a second grouping are that crosses the clusters: pictures of one seed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ _NONE = 0.2
 """How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
 
 
+_MOST_BENT = 40
+"""Groups up to which it counts that a score bends within what they do: of more it hardly does."""
 _LEAST = 1e-6
 """Part of W that is left of it at least."""
 
@@ -161,14 +163,42 @@ class Across(NamedTuple):
         of_members: Whether the interval is by the members' scatter, of these clusters alone.
         Returns: At least 1; 1 where no member moves it.
         """
+        return float(np.sqrt(self._variance(moved, level, of_members)[1]))
+
+    def bend(
+        self, moved: Callable[[Floats], Floats], *, level: float = 0.95, of_members: bool = False
+    ) -> float:
+        r"""Standard error to be added in quadrature to what groups do, as they change by how much they do it.
+
+        The slope of a score that bends is another a standard error away: its square is, on average,
+        :math:`f'^2 + f''^2 σ^2` where groups move what the score is of by :math:`σ`. That is moved by each of
+        ``G`` groups in turn that counts twice, in squares summed over groups by
+        :math:`\frac{G(G-1)}{(G+1)^2} σ^2`.
+
+        moved: Takes weights of members, shape ``(n, k)``, and gives by how much each member moves the score
+            where members weigh so, of the same shape, in units of the score.
+        Returns: At least 0; 0 of two groups or fewer, and of more than forty.
+        """
+        groups = np.unique(self.group)
+        g = len(groups)
+        if not 2 < g <= _MOST_BENT:
+            return 0.0
+        weights = np.ones((len(self.group), 1 + g))
+        weights[:, 1:] += self.group[:, None] == groups
+        found = [np.prod(self._variance(of, level, of_members)) for of in moved(weights).T]
+        more = np.sum(found[1:]) - g * found[0]
+        return float(np.sqrt(max(more, 0.0) * (g + 1) ** 2 / (g * (g - 1))))
+
+    def _variance(self, moved: ArrayLike, level: float, of_members: bool) -> tuple[float, float]:
+        """Variance of a sum by the clusters' scatter, and how many times as large groups make it."""
         away = np.asarray(moved, np.float64)
         away = np.nan_to_num(away - (np.nanmean(away) if np.isfinite(away).any() else 0.0))
         each = np.bincount(self.cluster, away)
         m, alone = np.count_nonzero(np.bincount(self.cluster)), float(away @ away)
         if m < 2 or not alone > 0:
-            return 1.0
+            return 0.0, 1.0
         alike = 1.0 if of_members else max(1.0, float(each @ each) * m / (m - 1) / alone)
-        return float(np.sqrt(noise_growth(alike, len(away) / m, self.crossed(away), level=level)))
+        return alike * alone, noise_growth(alike, len(away) / m, self.crossed(away), level=level)
 
     def among(self, kept: ArrayLike) -> "Across":
         """Of some members alone."""

@@ -183,6 +183,7 @@ def jackknife_interval(
     level: float = 0.95,
     relative: float = 1e-9,
     reach: float = 1.0,
+    bend: float = 0.0,
 ) -> tuple[float, float]:
     r"""Student's interval with the jackknife's standard error.
 
@@ -192,7 +193,8 @@ def jackknife_interval(
 
     left_out: The score without each unit in turn, shape ``(m,)``; NaN ones are left out.
     relative: Standard errors up to this part of the score are taken for rounding: nothing varies.
-    reach: How many times as far it reaches for what crosses the units (:meth:`Across.reach`).
+    reach, bend: How many times as far it reaches for what crosses the units (:meth:`Across.reach`), and the
+        standard error that is added in quadrature (:meth:`Across.bend`).
     Returns low, high: NaN with fewer than two units, or where the score is the same whichever is left out.
     Source: Tukey (1958), Ann. Math. Statist. 29; Efron and Stein (1981), Ann. Statist. 9 (the variance is too
         large rather than too small).
@@ -206,5 +208,5 @@ def jackknife_interval(
     error = float(np.sqrt((m - 1) / m * np.sum((scores - scores.mean()) ** 2)))
     if not error > relative * max(1.0, abs(value)):
         return float("nan"), float("nan")
-    half = reach * float(special.stdtrit(m - 1, 0.5 + level / 2)) * error
+    half = float(special.stdtrit(m - 1, 0.5 + level / 2)) * float(np.hypot(reach * error, bend))
     return value - half, value + half

@@ -8,7 +8,7 @@ from stereotrope.stats.intervals import jackknife_interval
 
 
 def mean_cosine(
-    sums: ArrayLike, n: ArrayLike, *, level: float = 0.95, reach: float = 1.0
+    sums: ArrayLike, n: ArrayLike, *, level: float = 0.95, reach: float = 1.0, bend: float = 0.0
 ) -> tuple[float, float, float]:
     r"""Mean cosine of every two of :math:`n` unit vectors, from the sums of vectors of each unit.
 
@@ -16,7 +16,7 @@ def mean_cosine(
     pairs. The interval is Student's by the jackknife over units (:func:`jackknife_interval`).
 
     sums, n: Shapes ``(units, d)`` and ``(units,)``: the sum of the vectors of each unit, and their number.
-    reach: How many times as far it reaches for what crosses the units (:meth:`Across.reach`).
+    reach, bend: As of :func:`jackknife_interval`.
     Returns mean, low, high: In [−1, 1].
     Undefined: The mean below two vectors is NaN; the interval below two units, where leaving out any leaves
         fewer than two vectors, and where it changes nothing.
@@ -32,7 +32,7 @@ def mean_cosine(
         return value, np.nan, np.nan
     squares = whole @ whole - 2 * of_units @ whole + np.einsum("ij,ij->i", of_units, of_units)
     without = np.array([_mean(square, total - size) for square, size in zip(squares, sizes, strict=True)])
-    low, high = jackknife_interval(value, without, level=level, reach=reach)
+    low, high = jackknife_interval(value, without, level=level, reach=reach, bend=bend)
     return value, float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0))
 
 

@@ -125,29 +125,37 @@ def vendi_left_out(kernel: ArrayLike, unseen: int = 0) -> Floats:
     return np.asarray(np.exp(np.log(left) - sums / left), np.float64)
 
 
-def vendi_influence(vectors: ArrayLike) -> Floats:
-    r"""By how much each item moves :func:`vendi_score`: its derivative by the item's weight.
+def vendi_influence(vectors: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    r"""By how much each item moves :func:`vendi_score`: its derivative by the item's part of all weight.
 
-    :math:`V\,(-\sum_j n u_{ij}^2 λ_j \ln λ_j - \ln V)`, with :math:`u_j` the eigenvectors of
-    :math:`XX^T/n`. One decomposition.
+    :math:`V\,(-\sum_j (x_i^T r_j)^2 \ln λ_j - \ln V)`, with :math:`r_j` the eigenvectors of
+    :math:`\sum_i w_i x_i x_i^T / \sum_i w_i`. One decomposition.
 
     vectors: Unit vectors, shape (n, d).
+    weights: Of the items, above 0, shape (n,); all alike when None.
     Returns: Shape (n,).
     """
     x = np.asarray(vectors, np.float64)
-    n, d = x.shape
-    if n <= d:
-        values, left = np.linalg.eigh(x @ x.T / n)
-        squares = left**2
+    part = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
+    part = (part / part.sum())[:, None]
+    scaled = x * np.sqrt(part)
+    if len(x) <= x.shape[1]:
+        values, left = np.linalg.eigh(scaled @ scaled.T)
+        squares = left**2 * np.maximum(values, 0.0) / part
     else:
-        values, right = np.linalg.eigh(x.T @ x / n)
+        values, right = np.linalg.eigh(scaled.T @ scaled)
         kept = values > 1e-12
-        values = values[kept]
-        squares = (x @ right[:, kept]) ** 2 / (n * values)
+        values, squares = values[kept], (x @ right[:, kept]) ** 2
     positive = np.maximum(values, np.finfo(np.float64).tiny)
-    terms = positive * np.log(positive)
-    entropy = -float(terms.sum())
-    return np.asarray(np.exp(entropy) * (-n * (squares @ terms) - entropy))
+    logarithms = np.log(positive)
+    entropy = -float(positive @ logarithms)
+    return np.asarray(np.exp(entropy) * (-(squares @ logarithms) - entropy))
+
+
+def vendi_influences(vectors: ArrayLike, weights: Floats) -> Floats:
+    """:func:`vendi_influence` over the number of items, with each column of weights, shape ``(n, k)``."""
+    each = [vendi_influence(vectors, column) for column in weights.T]
+    return np.stack(each, axis=1) / len(weights)
 
 
 def vendi_standard_error(vectors: ArrayLike) -> float:

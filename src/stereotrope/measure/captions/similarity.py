@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -33,7 +33,7 @@ from stereotrope.stats import (
     jackknife_interval,
     normal_quantile,
     tfidf,
-    vendi_influence,
+    vendi_influences,
     vendi_left_out,
     vendi_of_kernel,
     vendi_score,
@@ -207,7 +207,7 @@ def _ends(
     if kernel is None:
         half = normal_quantile(cell.level) * vendi_standard_error(compared.vectors.toarray())
         return value - half, value + half, "interval: normal, infinitesimal jackknife"
-    reach = 1.0
+    reach, bend = 1.0, 0.0
     if cell.clustered:
         n = len(kernel)
         units = np.unique(cell.resample.units[compared.rows], return_inverse=True)[1] % MOST_PARTS
@@ -218,11 +218,13 @@ def _ends(
         left_out, what = vendi_scores(together, units[:, None] != np.arange(m)), "prompts"
         if cell.resample.across is not None:
             across = cell.resample.across.among(np.isin(np.arange(cell.n), compared.rows))
-            reach = across.reach(vendi_influence(compared.vectors.toarray()), level=cell.level)
+            moved = partial(vendi_influences, compared.vectors.toarray())
+            reach = across.reach(moved(np.ones((n, 1)))[:, 0], level=cell.level)
+            bend = across.bend(moved, level=cell.level)
             what += f" ({SEEDS_COUNTED})"
     else:
         left_out, what = vendi_left_out(kernel, _UNSEEN), "captions"
-    low, high = jackknife_interval(value, left_out, level=cell.level, reach=reach)
+    low, high = jackknife_interval(value, left_out, level=cell.level, reach=reach, bend=bend)
     return low, high, f"interval: Student's t, jackknife over {what} and {_UNSEEN} made-up captions"
 
 

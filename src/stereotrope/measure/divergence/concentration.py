@@ -1,6 +1,7 @@
 """Scores of concentration: how much a set of labels repeats itself, and how far that may be off."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +46,9 @@ class Scored(NamedTuple):
     """Shape (3, 1 + resamples): of the images as they are, then of the resamples. NaN: there is none."""
     unseen: Floats
     """How much lower they may be although all images agree; 0 where they do not. Shape (3,)."""
-    moved: Floats
-    """By how much each image moves the rarefied score; 0 without a label."""
+    moved: Callable[[Floats], Floats]
+    """By how much each image moves the rarefied score where images weigh as told, shape (n, k); 0 without a
+    label."""
     least: float
     """What the rarefied score is where the images show as many values as they can."""
     few: bool = False
@@ -64,8 +66,13 @@ def together(results: Sequence[Scored]) -> Scored:
     unseen = np.where(has[..., 0], np.stack([result.unseen for result in results]), 0.0).sum(axis=0)
     least = [result.least for result, one in zip(results, has[:, 2, 0], strict=True) if one]
     few = not has[:, 2].all()
-    moved = np.sum([result.moved for result in results], axis=0)
+    rarefied = [result.moved for result, one in zip(results, has[:, 2, 0], strict=True) if one]
+    moved = partial(_moved_mean, rarefied or [result.moved for result in results])
     return Scored(mean, unseen / np.maximum(n[:, 0], 1), moved, float(np.mean(least)) if least else 0.0, few)
+
+
+def _moved_mean(of: Sequence[Callable[[Floats], Floats]], weights: Floats) -> Floats:
+    return np.asarray(sum(moved(weights) for moved in of) / len(of))
 
 
 def score(
@@ -89,9 +96,21 @@ def score(
         unseen[:2] = _unseen(n, how.most(max(n_values, 2), n), max(n_values, 2), how.level)
         unseen[2] = _unseen_of(m, n, k, how.level) / even
     least = 1.0 - np.log2(m if k is None else min(k, m)) / even
-    away = -np.log2(seen / n) - float(entropy(seen))
-    moved = np.where(codes >= 0, away[np.searchsorted(present, np.maximum(codes, present[0]))], 0.0)
-    return Scored(np.stack([plain, corrected, rarefied]), unseen, moved / (n * even), float(least))
+    moved = partial(_moved, codes, n * float(even))
+    return Scored(np.stack([plain, corrected, rarefied]), unseen, moved, float(least))
+
+
+def _moved(codes: Codes, scale: float, weights: Floats) -> Floats:
+    """By how much each label moves the entropy, of labels that weigh as told; over ``scale``."""
+    labelled = np.flatnonzero(codes >= 0)
+    present, which = np.unique(codes[labelled], return_inverse=True)
+    shares = np.zeros((len(present), weights.shape[1]))
+    np.add.at(shares, which, weights[labelled])
+    shares /= shares.sum(axis=0)
+    bits = -np.log2(shares)
+    found = np.zeros(weights.shape)
+    found[labelled] = (bits - (shares * bits).sum(axis=0))[which] / scale
+    return found
 
 
 def _concentration(counts: NDArray[np.int64], bits: Floats, n_values: int, how: Scoring) -> Floats:
