@@ -23,7 +23,7 @@ lint: $(VENV)/test-installed
 
 # One worker more than processors; each takes whole runs of neighbouring tests, so that what a file sets up is made once.
 unit: $(VENV)/test-installed
-	$(BIN)/pytest --numprocesses=auto --dist=worksteal
+	$(BIN)/pytest --numprocesses=auto --dist=worksteal --durations=30 --durations-min=5
 
 long: $(VENV)/test-installed
 	$(BIN)/pytest -m slow -o faulthandler_timeout=0
