@@ -10,6 +10,7 @@ from stereotrope.errors import PluginError
 from stereotrope.further_tables import TABLES, further_table
 from stereotrope.measure import REGISTRY, contract, estimate_frame, measure_words, register
 from stereotrope.measure.finder import FINDERS, Candidate, finder
+from stereotrope.measure.words import _read as read_words
 from stereotrope.plugins import Registry
 from stereotrope.report.contract import SECTIONS, Block, add_section
 from stereotrope.run.folder import INFO_KINDS
@@ -116,10 +117,10 @@ def test_estimates_that_a_measure_cannot_add_of_itself_are_refused(
         return made_up if (call is None) == at_the_end else None
 
     register(bounds=(0.0, 1.0), direction="", source="", also=("more",), unasked=unasked)(counts)
-    contract._measure_of.cache_clear()
+    contract.measure_of_rows.cache_clear()
     with pytest.raises(PluginError) as refused:
         measured(made, tmp_path / "run")
-    contract._measure_of.cache_clear()
+    contract.measure_of_rows.cache_clear()
     assert "measures: 'counts' of the package counting fails (ValueError: " in str(refused.value)
     assert message in str(refused.value)
 
@@ -129,10 +130,10 @@ def test_estimates_that_a_measure_adds_again_and_again_are_refused(made, tmp_pat
         """Counts."""
 
     register(bounds=(0.0, 1.0), direction="", source="", unasked=lambda call, tables: frame(ROW))(counts)
-    contract._measure_of.cache_clear()
+    contract.measure_of_rows.cache_clear()
     with pytest.raises(PluginError, match=r"'counts' of the package counting .*two rows are of one scope"):
         measured(made, tmp_path / "run")
-    contract._measure_of.cache_clear()
+    contract.measure_of_rows.cache_clear()
 
 
 def candidate(**given):
@@ -253,10 +254,10 @@ def test_words_of_a_package_are_read_for_its_own_measures(tmp_path, counting, mo
 
     counts.__module__ = f"{room}.measures"
     register(bounds=(0.0, 1.0), direction="", source="")(counts)
-    contract._read.cache_clear()
+    read_words.cache_clear()
     with pytest.raises(PluginError) as refused:
         measure_words()
-    contract._read.cache_clear()
+    read_words.cache_clear()
     assert f"words.yaml of {room}, of the package counting, cannot be used (" in str(refused.value)
     assert message in str(refused.value)
 

@@ -14,7 +14,6 @@ from stereotrope.measure.contract import (
     MeasureFrame,
     MeasureInfo,
     bounds_of,
-    measure_words,
     register,
 )
 from stereotrope.measure.definitions import require_one_definition
@@ -26,6 +25,7 @@ from stereotrope.measure.ratios.references import REFERENCES
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
 from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.words import measure_words
 
 __all__ = [
     "FRAMES",

@@ -131,13 +131,9 @@ def add_section(id: str, title: str, **facts: Any) -> None:
     def held(name: str, fact: Callable[..., Any]) -> Callable[..., Any]:
         return SECTIONS.blamed(id)(lambda *given: _require(name, fact(*given)))
 
-    _require("title", title)
-    facts = {
-        name: held(name, fact) if callable(fact) else _require(name, fact) if name != "draws" else fact
-        for name, fact in facts.items()
-    }
-    facts["draws"] = {name: held("draws", draw) for name, draw in facts.get("draws", {}).items()}
-    SECTIONS.add(id, Section(id, title, **facts))
+    draws = {name: held("draws", draw) for name, draw in facts.pop("draws", {}).items()}
+    facts = {name: (held if callable(fact) else _require)(name, fact) for name, fact in facts.items()}
+    SECTIONS.add(id, Section(id, _require("title", title), draws=draws, **facts))
 
 
 def stored_sections(before: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,6 @@ class PictureStore:
 
     def __init__(self, root: Path | str, url: str | None = None) -> None:
         self.root = Path(root)
-        self._there = self.root.is_dir()
         url = url or recorded(self.root)
         self.place = None if url is None else PicturePlace(url)
 
@@ -66,10 +65,10 @@ class PictureStore:
     def _make(self, folder: Path) -> None:
         """Make a folder of pictures, durable when this returns.
 
-        Never a run folder that was there: where it was moved, the ledger went with it and would say of
-        pictures that they are where they are not.
+        Never the run folder itself: where that was moved, the ledger went with it and would say of pictures
+        that they are where they are not.
         """
-        if self._there and not self.root.is_dir():
+        if not self.root.is_dir():
             raise RunError(
                 f"{self.root}: the run folder was moved or removed while it is written; run the same command "
                 "with -o and the folder's new place to continue"
@@ -77,7 +76,7 @@ class PictureStore:
         with full_is_run_error(folder):
             for path in (folder.parent, folder):
                 if not path.is_dir():
-                    path.mkdir(parents=not self._there, exist_ok=True)
+                    path.mkdir(exist_ok=True)
                     sync_folder(path.parent)
 
     def get(self, path: str) -> bytes:

@@ -12,8 +12,6 @@ from stereotrope.stats.icc import FEW_TOGETHER, ICC_GRID, Crossed, like_others, 
 
 _NONE = 0.2
 """How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
-
-
 _MOST_BENT = 40
 """Groups up to which it counts that a score bends within what they do: of more it hardly does."""
 _LEAST = 1e-6

@@ -49,12 +49,18 @@ def found(planted):
 
 
 def test_planted_groups_of_phrases_are_found(planted, found):
-    assert found.rows.height == len(planted[1])
-    assert rand_index(found.rows["cluster"].to_list(), planted[1]) > 0.55
-    of = found.rows.with_columns(group=pl.Series(planted[1]))
-    purest = of.group_by("cluster").agg(pl.col("group").value_counts(sort=True).first().struct.field("count"))
-    # Chance is a sixth. UMAP differs by processor and version: 47 of 60 were seen, and more.
-    assert purest["count"].sum() / of.height > 0.7
+    # UMAP draws its numbers, and others on another processor: 47 to 57 of 60 phrases by seeds 0 to 11.
+    pure, alike = [], []
+    for rows in (found.rows, *(made(planted[0], seed=seed).rows for seed in range(1, 5))):
+        assert rows.height == len(planted[1])
+        alike.append(rand_index(rows["cluster"].to_list(), planted[1]))
+        of = rows.with_columns(group=pl.Series(planted[1]))
+        purest = of.group_by("cluster").agg(
+            pl.col("group").value_counts(sort=True).first().struct.field("count")
+        )
+        pure.append(purest["count"].sum() / of.height)
+    assert min(alike) > 0.55
+    assert np.median(pure) > 0.85
 
 
 def test_titles_have_three_words_at_most_and_end_as_those_of_the_group(found):

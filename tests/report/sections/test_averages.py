@@ -24,6 +24,7 @@ TEXTS = ["This is a photo of mug handle", "This is a photo of <b>tea</b> cup"]
 
 def clustered(run: FakeRun, groups: int = 2, **changed: Any) -> FakeRun:
     """A run whose pictures of the first prompts lie in two clusters each."""
+    run.path.mkdir(parents=True, exist_ok=True)
     store, clusters, texts = PictureStore(run.path), [], []
     parts = run.images.filter(status="ok").partition_by("generator", "prompt_id", maintain_order=True)
     for at, part in enumerate(parts[:groups]):

@@ -29,6 +29,7 @@ def probed(run: FakeRun, prompts: int = 2, attributes: Sequence[str] = ATTRIBUTE
     """A run whose pictures of the first prompts were read inside; the last attribute has no first step."""
     rng, rows = np.random.default_rng(3), []
     asked = run.images["prompt_id"].unique(maintain_order=True).head(prompts).to_list()
+    run.path.mkdir(parents=True, exist_ok=True)
     store = PictureStore(run.path)
     for image in run.images.filter(pl.col("prompt_id").is_in(asked)).iter_rows(named=True):
         of = {name: image[name] for name in ("image_id", "prompt_id", "generator", "seed")}

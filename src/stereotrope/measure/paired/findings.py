@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.contract import measure_words
 from stereotrope.measure.divergence.change import CHANGE
 from stereotrope.measure.finder import Candidate, RunEvidence, finder
 from stereotrope.measure.paired.difference import BY_QUERY, MEAN_BY_QUERY
 from stereotrope.measure.sentences import clean, quoted, span, two_decimals
 from stereotrope.measure.setting import GENERATOR
+from stereotrope.measure.words import measure_words
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 
 _BY_PICTURES = "_difference"

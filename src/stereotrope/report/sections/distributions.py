@@ -210,17 +210,15 @@ _Place = tuple[str, str]
 
 def _side_by_side(material: Material, names: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
     """Columns with strips: of many one an attribute, those in findings first, then further annotators."""
-    told = (
-        list(dict.fromkeys(material.findings["attribute"].drop_nulls())) if material.findings.height else []
-    )
-    raters = Counter[str]()
-    places = {}
+    found = material.findings
+    told = found["attribute"].drop_nulls().unique(maintain_order=True).to_list() if found.height else []
+    raters, places = Counter[str](), {}
     for pair in names:
-        attribute = pair[0]
-        places[pair] = told.index(attribute) if attribute in told else len(told), raters[attribute]
-        raters[attribute] += 1
-    first = sorted(names, key=lambda pair: (places[pair][1], places[pair][0]))[:_MOST_COLUMNS]
-    return {pair: name for pair, name in names.items() if pair in set(first)}
+        place = told.index(pair[0]) if pair[0] in told else len(told)
+        places[pair] = raters[pair[0]], place
+        raters[pair[0]] += 1
+    first = set(sorted(names, key=places.__getitem__)[:_MOST_COLUMNS])
+    return {pair: name for pair, name in names.items() if pair in first}
 
 
 def _counted(
