@@ -14,6 +14,7 @@ import pytest
 
 from stereotrope.cli import main
 from stereotrope.cli.app import GIVES_BACK
+from stereotrope.run import RunFolder
 
 AUDIT = """\
 suite: objects
@@ -188,6 +189,16 @@ def test_a_mistake_is_one_message_and_its_exit_code(arguments, code, message, tm
     assert ended.code == code
     assert message in ended.err
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("command", ["demo", "calibrate"])
+def test_an_audit_that_comes_ready_made_does_not_replace_the_run_of_another(command, tmp_path, stereotrope):
+    with RunFolder(tmp_path / "mine") as run:
+        run.write_audit(AUDIT)
+    ended = stereotrope("-q", command, "-o", "mine", cwd=tmp_path)
+    assert ended.code == 3
+    assert re.search("mine: must be empty or a run of '(Demo|Calibration): .*found a run of 'Audit'", ended.err)
+    assert (tmp_path / "mine" / "audit.yaml").read_text() == AUDIT
 
 
 def test_an_audit_file_with_a_mistake_exits_2_with_file_and_line(tmp_path):

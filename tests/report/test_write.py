@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import stereotrope as st
 from stereotrope import report
 
 VOID = {"meta", "img", "input", "br", "rect"}
@@ -125,6 +126,21 @@ def test_undefined_is_said_with_its_reason_and_never_a_number(objects_run: Any, 
     undefined = objects_run.estimates.filter(pl.col("value").is_null())
     assert undefined.height == 2
     assert page.text.count("not defined: only one value was seen in both conditions") >= undefined.height
+
+
+def test_files_of_others_stay_where_a_report_is_to_be_written(
+    make_run: Callable[..., Any], tmp_path: Path
+) -> None:
+    mine = tmp_path / "site" / "figures" / "index.html"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("<html>mine")
+    for name in (mine.parent, tmp_path / "site"):
+        with pytest.raises(st.errors.RunError, match=r"must be empty, or a report .*found 'index.html' in it;"):
+            report.write(make_run(), out=name, figures=False)
+    assert [path for path in (tmp_path / "site").rglob("*") if path.is_file()] == [mine]
+    mine.rename(tmp_path / "site" / ".tmp-0-index.html")  # as a killed report leaves it
+    for _ in range(2):
+        report.write(make_run(), out=tmp_path / "site", figures=False)
 
 
 def test_an_estimate_without_value_stays_empty_in_the_files(objects_report: Path) -> None:

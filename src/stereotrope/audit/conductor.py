@@ -1,5 +1,6 @@
 """Carrying an audit out: generate → annotate → measure → report, and continuing where it stopped."""
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -205,6 +206,20 @@ class Audit:
             plan = replace(plan, requests=plan.requests.clear())
             images = images.select("status", "reason", *(n for n in (N_SUBJECTS,) if n in images.columns))
             return _finish(plan, images, into, watcher, missing, stop)
+
+    def refuse_other_run(self, folder: Path | str) -> None:
+        """Keep the run of another audit: of one that is ready made nobody's audit is the version before.
+
+        Raises RunError: The folder holds a run of an audit with another title.
+        """
+        title, file, found = self.spec.report.title, Path(folder) / "audit.yaml", None
+        with contextlib.suppress(AuditFileError):  # a torn copy of it is written anew
+            found = self.from_yaml(file).spec.report.title if file.is_file() else None
+        if found not in (None, title):
+            raise RunError(
+                f"{folder}: must be empty or a run of {title!r}, found a run of {found!r}, which it would "
+                "replace; choose another folder"
+            )
 
     def measure(
         self, folder: Path | str, *, watcher: Watcher | None = None, stop: threading.Event | None = None

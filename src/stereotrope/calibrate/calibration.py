@@ -104,8 +104,10 @@ def calibrate(
     max_cost: US dollars that calls to models may cost, those of earlier calls in this folder included.
     watcher, stop, engine: As in :meth:`stereotrope.Audit.run`.
     Raises UsageError: None of the annotators labels an attribute whose truth is planted.
+    Raises RunError: The folder holds a run of another audit.
     """
     audit = calibration_audit(annotators, images=images, seed=seed)
+    audit.refuse_other_run(folder)
     plan, generator = planned(audit, max_cost=max_cost)
     truth = planted_labels(plan, generator)
     how: dict[str, Any] = {"watcher": watcher, "stop": stop, "max_cost": max_cost, "engine": engine}

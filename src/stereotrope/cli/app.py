@@ -89,6 +89,7 @@ def demo(
 
     text = (Path(__file__).parent / "demo.yaml").read_text("utf-8")
     audit = Audit.from_text(text, name="demo.yaml", seed=settings.seed)
+    audit.refuse_other_run(output)
     carry_out_in_terminal(
         lambda watcher, stop: audit.run(output, watcher=watcher, stop=stop),
         output,

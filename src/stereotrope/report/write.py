@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from stereotrope.errors import RunError
 from stereotrope.report.charts.engine import MOST_PIXELS
 from stereotrope.report.contract import sections_in_order
 from stereotrope.report.document import asset
@@ -15,8 +16,13 @@ from stereotrope.report.material import Material, Words
 from stereotrope.report.page import build
 from stereotrope.report.series import series_in
 from stereotrope.run import Run, changes_told, make_folder, sweep
+from stereotrope.run.disk import TMP_PREFIX
 from stereotrope.tables import N_SUBJECTS
 
+_PAGE = "index.html"
+_MARK = b'<meta name="generator" content="stereotrope '
+_HEAD = 4_000
+"""Bytes at the beginning of a page within which the mark of ours stands."""
 _ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", ".png"}}
 
 
@@ -46,8 +52,11 @@ def write(
 
     Returns: The page, ``index.html``: one file, no script or picture from elsewhere.
 
-    Raises RunError: The run has no tables yet, or the disk is full: files of an earlier report stay.
+    Raises RunError: The run has no tables yet, or the disk is full: files of an earlier report stay. Or
+        ``out`` holds files and is no report.
     """
+    if out is not None:
+        _refuse_strangers(Path(out))
     with changes_told(run.path) as changed:
         material = Material(run, words, changed=changed)
         folder = make_folder(Path(out) if out is not None else run.path / "report")
@@ -55,7 +64,7 @@ def write(
         for place in (folder, tables.folder, drawings.folder):
             sweep(place, below=False)
         page = build(material, budget=budget, stop=stop)
-        Exports(folder, stop).write("index.html", page.html.encode("utf-8"))
+        Exports(folder, stop).write(_PAGE, page.html.encode("utf-8"))
         _write_tables(material, tables)
         _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")
         if figures:
@@ -68,7 +77,22 @@ def write(
                 ours = {p for p in made.folder.iterdir() if p.suffix in endings or p.name == "README.txt"}
                 for path in ours.difference(made.written):
                     path.unlink()
-    return folder / "index.html"
+    return folder / _PAGE
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """Keep files that are of no report; what a killed report left, folders without files, may be there."""
+    page = folder / _PAGE
+    if page.is_file():
+        with page.open("rb") as read:
+            if _MARK in read.read(_HEAD):
+                return
+    files = (path for path in folder.rglob("*") if not path.is_dir() and not path.name.startswith(TMP_PREFIX))
+    if (other := next(files, None)) is not None:
+        raise RunError(
+            f"{folder}: must be empty, or a report that stereotrope wrote, found {other.name!r} in it; choose "
+            "a new or empty folder"
+        )
 
 
 def _write_tables(material: Material, out: Exports) -> None:
