@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 
 from stereotrope.audit import Audit
@@ -148,6 +150,17 @@ def test_two_annotators_of_one_attribute_are_kept_apart(tmp_path):
     assert bds.arguments["within"] == ["generator", "annotator", "object"]
     refusals = next(call for call in asked.measures if call.name == "refusal_rate")
     assert "annotator" not in refusals.arguments["by"]
+
+
+def test_a_measure_finds_an_attribute_however_its_letters_are_composed(tmp_path):
+    composed, apart = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
+    (tmp_path / "a.csv").write_text(f"image_id,{composed}\nx,open\n")
+    measures = f"measures: [{{share: , attribute: {apart}}}, {{bds: , attributes: [{apart}]}}]\n"
+    calls = plan(
+        OBJECTS + f"annotators: [{{labels: a.csv, name: people}}]\n{measures}", base=tmp_path
+    ).measures
+    assert calls[0].arguments["attribute"] == composed
+    assert calls[1].arguments["attributes"] == [composed]
 
 
 def test_without_a_suite_what_is_compared_depends_on_a_baseline():

@@ -197,7 +197,9 @@ def test_an_audit_that_comes_ready_made_does_not_replace_the_run_of_another(comm
         run.write_audit(AUDIT)
     ended = stereotrope("-q", command, "-o", "mine", cwd=tmp_path)
     assert ended.code == 3
-    assert re.search("mine: must be empty or a run of '(Demo|Calibration): .*found a run of 'Audit'", ended.err)
+    assert re.search(
+        "mine: must be empty or a run of '(Demo|Calibration): .*found a run of 'Audit'", ended.err
+    )
     assert (tmp_path / "mine" / "audit.yaml").read_text() == AUDIT
 
 

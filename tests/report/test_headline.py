@@ -74,6 +74,13 @@ def test_the_baseline_is_said_to_be_of_the_same_mitigation(objects_run: Any) -> 
     assert text == "group = base (same object, no phrasing, same mitigation)"
 
 
+def test_a_comparison_over_all_objects_is_not_said_to_be_of_the_same(objects_run: Any) -> None:
+    calls = [{"measure": "bds", "group": "group", "baseline": "base", "within": w} for w in (["object"], [])]
+    for measures, text in ((calls[:1], "group = base (same object)"), (calls, "group = base")):
+        run = replace(objects_run, info={**objects_run.info, "measures": measures})
+        assert headline(run)["asked"][-1]["text"] == text
+
+
 def test_tables_hold_the_mean_over_attributes_with_numbers_beside_the_text(objects_run: Any) -> None:
     tables = {t["measure"]: t for t in headline(objects_run)["tables"]}
     assert list(tables)[:3] == ["bds", "cds", "vac"]

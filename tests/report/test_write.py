@@ -135,7 +135,9 @@ def test_files_of_others_stay_where_a_report_is_to_be_written(
     mine.parent.mkdir(parents=True)
     mine.write_text("<html>mine")
     for name in (mine.parent, tmp_path / "site"):
-        with pytest.raises(st.errors.RunError, match=r"must be empty, or a report .*found 'index.html' in it;"):
+        with pytest.raises(
+            st.errors.RunError, match=r"must be empty, or a report .*found 'index.html' in it;"
+        ):
             report.write(make_run(), out=name, figures=False)
     assert [path for path in (tmp_path / "site").rglob("*") if path.is_file()] == [mine]
     mine.rename(tmp_path / "site" / ".tmp-0-index.html")  # as a killed report leaves it

@@ -1,6 +1,7 @@
 """Which measures an audit computes, with what arguments."""
 
 import inspect
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 Where = tuple[str | int, ...]
 
+_ATTRIBUTES = ("attribute", "attributes")
 _FEW = {"n_permutations": 99, "n_bootstrap": 100}
 """Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
 
@@ -171,7 +173,7 @@ def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[
     elif content is not None:
         written[info.frame.content] = content
     takes = info.options.model_fields
-    for key, other in (("attribute", "attributes"), ("attributes", "attribute")):
+    for key, other in zip(_ATTRIBUTES, reversed(_ATTRIBUTES), strict=True):
         if key in written and key not in takes and other in takes:
             written[other] = written.pop(key)
     given: dict[str, Any] = {}
@@ -182,8 +184,16 @@ def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[
             )
         except UsageError as error:
             raise source.error(str(error), *where, key) from None
-        given[str(key)] = getattr(options, str(key))
+        value = getattr(options, str(key))
+        given[str(key)] = _composed(value) if key in _ATTRIBUTES else value
     return info, given
+
+
+def _composed(names: Any) -> Any:
+    """One name or several in Unicode's composed form (NFC), in which annotators keep those of attributes."""
+    if isinstance(names, list):
+        return [*map(_composed, names)]
+    return unicodedata.normalize("NFC", names) if isinstance(names, str) else names
 
 
 def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSetting, source: Source) -> None:

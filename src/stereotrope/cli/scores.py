@@ -47,6 +47,8 @@ def print_scores(
     for table in leading:
         cells = [[cut_short(cell, _LONGEST_CELL) for cell in row] for row in table["rows"]]
         _print(table["title"], list(table["columns"]), cells, out, len(cells))
+        for note in table.get("notes", ()):
+            print_wrapped(Text(terminal(note), style="dim"), out)
         shown |= set(table["replaces"])
     for scores in (*events, *(one for one in found.values() if one not in events)):
         beneath = [one for one in found.values() if one.beneath == scores.measure]

@@ -79,7 +79,7 @@ class Section:
         the measure's words say in ``repeats``.
     large, small: Pictures that it shows, which are drawn before others.
     headline: For the first screen: sentences, and tables ``{title, columns, rows, estimates, replaces}``
-        whose ``replaces`` are the measures that they show whole.
+        whose ``replaces`` are the measures that they show whole, with ``notes``, sentences, where there are.
     tables: Tables for the files by name, with their captions.
     """
 

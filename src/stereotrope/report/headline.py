@@ -43,7 +43,8 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
     - ``findings``: the first of each list, ``{rank, list, title, kind, sentence, scope, attribute, measure,
       images}``, ``title`` being that of the list;
     - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
-      those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}``;
+      those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}`` and
+      perhaps ``notes``, sentences below;
     - ``tables``: ``{measure, subset, mean, difference, name, title, definition, follows, screen,
       columns, rows, estimates}`` a series (:class:`stereotrope.report.series.Series`) and definition
       (``follows``); ``screen`` says how a terminal shows it, ``rows`` are text, ``estimates`` numbers, an
@@ -105,13 +106,18 @@ def asked(material: Material) -> list[dict[str, Any]]:
 
 
 def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> str:
-    """Which other factors a condition shares with the baseline that it is compared with."""
+    """Which other factors a condition shares with the baseline that every measure compares it with."""
     of_design = {f: level for f, level in baseline.items() if f in material.factors}
     prompts = material.prompts.filter(**of_design)
+    calls = [
+        c for c in material.info.get("measures") or [] if "baseline" in c and c.get("group") in of_design
+    ]
+    held = [{*(call.get("within") or call.get("by") or ())} for call in calls]
+    others = [(f, prompts[f].drop_nulls().len()) for f in material.shown if f not in of_design]
     parts = [
-        f"{'same' if prompts[f].drop_nulls().len() else 'no'} {words(f)}"
-        for f in material.shown
-        if f not in of_design and prompts.height
+        f"{'same' if has_levels else 'no'} {words(f)}"
+        for f, has_levels in others
+        if prompts.height and (not has_levels or all(f in factors for factors in held))
     ]
     return f" ({', '.join(parts)})" if parts else ""
 

@@ -90,8 +90,8 @@ def _refuse_strangers(folder: Path) -> None:
     files = (path for path in folder.rglob("*") if not path.is_dir() and not path.name.startswith(TMP_PREFIX))
     if (other := next(files, None)) is not None:
         raise RunError(
-            f"{folder}: must be empty, or a report that stereotrope wrote, found {other.name!r} in it; choose "
-            "a new or empty folder"
+            f"{folder}: must be empty, or a report that stereotrope wrote, found {other.name!r} in it; "
+            "choose a new or empty folder"
         )
 
 

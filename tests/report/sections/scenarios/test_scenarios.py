@@ -138,9 +138,13 @@ def test_scenarios_of_too_few_labels_are_not_drawn_but_counted(tmp_path: Path) -
         ratio_row({**of, "scenario": "scenario 1 (activities)"}, 2, 4, left=36),
         ratio_row({**of, "scenario": "scenario 2 (activities)"}, None, left=40),
     ]
-    told = shown(make_scenarios(tmp_path, models=["m"], groups=["activities"], rows=rows), tmp_path / "out")
-    reasons = "no ratio (1); a definite label of less than 50% of the pictures (1)"
-    assert f"2 of 3 ratios are not drawn: {reasons}" in told
+    run = make_scenarios(tmp_path, models=["m"], groups=["activities"], rows=rows)
+    told = shown(run, tmp_path / "out")
+    few = "with a definite label of less than 50% of the pictures"
+    notes = ["Not defined: 1 of 3 ratios: no usable label (1).", f"Not shown: 1 of 3 ratios, {few}."]
+    assert all(note in told for note in notes)
+    (table,) = [t for s in report.headline(run)["sections"] for t in s["tables"] if t["what"] == "ends"]
+    assert (len(table["rows"]), table["notes"]) == (1, notes)
     assert "2 scenarios left out (1 a definite label of less than 50% of the pictures and 1 no share)" in told
 
 
@@ -342,6 +346,8 @@ def test_what_crosses_scenarios_is_a_line_and_any_factor_may_tell_them_apart(tmp
 def test_of_one_model_what_crosses_scenarios_names_the_lines(tmp_path: Path) -> None:
     (ratios,) = Ratios.of(Material(crossed(tmp_path)))
     assert ratios.lines == ["plain", "diverse"]
+    tables = [t for s in report.headline(ratios.material.run)["sections"] for t in s["tables"]]
+    assert {table["columns"][0] for table in tables} == {"condition"}
 
 
 def test_a_small_study_shows_every_scenario_by_name_first(tmp_path: Path) -> None:
@@ -385,7 +391,7 @@ def test_pictures_that_do_not_count_are_told_by_reason(tmp_path: Path) -> None:
         ("nothing clear", "0.03"),
     ]
     assert figure.table.columns == [
-        "model",
+        "condition",
         "pictures",
         "counted",
         "several values",

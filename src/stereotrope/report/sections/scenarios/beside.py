@@ -59,7 +59,7 @@ def _amplified(ratios: Ratios, frame: pl.DataFrame) -> Figure:
             spec = stacks(pieces, lines=lines, series=series, colours=_COLOURS)
             told = panel_words("Amplified and reduced", group, [p for p in pieces if "said" in p])
             panels.append(Panel(group, spec, told, len(drawn)))
-    columns: dict[str, Callable[[Estimate], Any]] = {"model": ratios.line_of}
+    columns: dict[str, Callable[[Estimate], Any]] = {ratios.line_head: ratios.line_of}
     if any(ratios.group_of(row) for row in frame.iter_rows(named=True)):
         columns["group"] = ratios.group_of
     columns |= {

@@ -84,15 +84,15 @@ def named_figure(ratios: Ratios, notes: Sequence[str]) -> Figure:
     title = f"Whom the models draw: share labelled {value} in each scenario{ratios.named}"
     colours = "" if dotted else " Purple is above one half, orange below; the table has the intervals."
     colours += " The upright stroke is the share in the reference." if dotted and ratios.references else ""
-    several = ", the highest mean over the models first" if len(ratios.lines) > 1 else ", the highest first"
+    mean = f" mean over the {ratios.line_head}s" if len(ratios.lines) > 1 else ""
     sources = (
         ratios.stored("amplification", by=[ratios.over])["source"].drop_nulls().unique(maintain_order=True)
     )
     beside = [f"Source of the strokes: {listing(sources.to_list(), most=3)}."] if ratios.references else []
     more: dict[str, Any] = {
         "title": title,
-        "notes": [*notes_of(ratios.rows, 0, 0, dots=False), *notes, *beside],
-        "reads": f"A row a scenario{several}.{colours}"
+        "notes": [*notes_of(every, 0, 0, dots=False), *notes, *beside],
+        "reads": f"A row a scenario, the highest{mean} first.{colours}"
         if panels
         else "No scenario has a ratio that could be drawn.",
         "table": _table(ratios, pl.concat(listed) if listed else every, title),
@@ -169,10 +169,11 @@ def _of_all(ratios: Ratios, every: pl.DataFrame) -> Figure | None:
         panels += _heat_panel(ratios, rows, group, both_ends(names, _ENDS))
     if not panels:
         return None
-    title = f"The scenarios with the highest and the lowest ratios over all models{ratios.named}"
-    notes = [_SELECTED]
+    line = ratios.line_head
+    title = f"The scenarios with the highest and the lowest ratios over all {line}s{ratios.named}"
+    notes = [*ratios.left_notes, _SELECTED]
     if left:
-        notes.insert(0, f"Not ranked: {count(left, 'scenario')} that some model has no ratio of.")
+        notes.insert(-1, f"Not ranked: {count(left, 'scenario')} that some {line} has no ratio of.")
     reads = (
         f"The {_ENDS} highest and the {_ENDS} lowest of each group, by the mean over the columns. Purple is "
         f"above one half, orange below; intervals are in the table, of {_LISTED} at each end."
@@ -199,7 +200,7 @@ def _table(ratios: Ratios, rows: pl.DataFrame, title: str) -> Any:
     """A row a scenario and line, with its interval."""
     columns: dict[str, Any] = {
         "scenario": lambda row: str(row[ratios.over]),
-        "model": lambda row: row["_line"],
+        ratios.line_head: lambda row: row["_line"],
         "ratio [interval]": lambda row: estimate_cell(ratios.material, row),
         "n": lambda row: row["n"],
         "left out": lambda row: row["n_excluded"],
@@ -233,12 +234,12 @@ def _of_each(ratios: Ratios, every: pl.DataFrame) -> Figure:
         spec = dots(rows, unit=ratios.unit, apart=top, wrapped=_SIGNS)
         panels.append(Panel(headed(line, begin), spec, panel_words("Scenarios", line, rows), 2 * len(rows)))
     frame = every.drop("_line")
-    title = f"The scenarios with the highest and the lowest ratios of each model{ratios.named}"
+    title = f"The scenarios with the highest and the lowest ratios of each {ratios.line_head}{ratios.named}"
     more = {
         "title": title,
         "table": table_of(ratios.material, frame, title, file=f"tables/{ratios.measure}.csv"),
-        "notes": [*notes_of(frame, 0, 0, dots=False), f"{_SELECTED} {_TIES}"],
-        "reads": f"The {_ENDS} highest, above the line, and the {_ENDS} lowest of each model.",
+        "notes": [*notes_of(frame, 0, 0, dots=False), *ratios.left_notes, f"{_SELECTED} {_TIES}"],
+        "reads": f"The {_ENDS} highest, above the line, and the {_ENDS} lowest of each {ratios.line_head}.",
     }
     name = f"scenarios-ends{ratios.named}"
     return scenario_figure(ratios, frame, ratios.measure, panels[:MOST_PANELS], name=name, **more)

@@ -55,7 +55,7 @@ def kept_line(ratios: Ratios) -> ScenarioLine | None:
             spec = stacks(pieces, lines=[one.line for one in mine], series=[""], colours=colours)
             drawn = [piece for piece in pieces if "group" in piece]
             panels.append(Panel(group, spec, panel_words("Pictures", group, drawn), len(mine)))
-    columns: dict[str, Any] = {"model": lambda one: one.line}
+    columns: dict[str, Any] = {ratios.line_head: lambda one: one.line}
     if any(ratios.group_names):
         columns["group"] = lambda one: one.group
     columns |= {"pictures": lambda one: one.total, _COUNTED: lambda one: one.pictures.get(_COUNTED, 0)}

@@ -43,7 +43,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     for ratios in every:
         told, mine = sentences(ratios), further_lines(ratios)
         left = len(told) - _MOST_SENTENCES
-        more = [f"The table below has {count(left, 'more model', 'more models')}."] if left > 0 else []
+        more = [f"The table below has {count(left, f'more {ratios.line_head}')}."] if left > 0 else []
         answer, spread = _answer(ratios)
         # Of a small study the figure says it all, and the first screen what no finding says.
         told = [] if spread or material.without_findings else [*told[:_MOST_SENTENCES], *more]
@@ -136,13 +136,14 @@ def _ends(ratios: Ratios) -> dict[str, Any]:
     begin, short = shortened([row[1] for row in rows])
     kept = [0, 1, 2, 3] if len(ratios.lines) > 1 else [1, 2, 3]
     named = f" ({begin} …)" if begin else ""
-    heads = ["model", f"scenario{named}", "ratio [interval]", "n"]
+    heads = [ratios.line_head, f"scenario{named}", "ratio [interval]", "n"]
     return {
         "what": "ends",
         "title": f"Scenarios with the highest and the lowest ratios{ratios.named}",
         "columns": [heads[i] for i in kept],
         "rows": [[[row[0], short[row[1]], *row[2:]][i] for i in kept] for row in rows],
         "estimates": estimates,
+        "notes": ratios.left_notes,
         "replaces": [ratios.measure],
     }
 
@@ -164,7 +165,7 @@ def _table(ratios: Ratios) -> dict[str, Any]:
         rows.append([cell.line, cell.group, *texts, thousands(first["n"] or 0)])
     if not rows:
         return {}
-    columns = ["model", "group", *heads, "n"]
+    columns = [ratios.line_head, "group", *heads, "n"]
     kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     return {
         "what": "scenarios",

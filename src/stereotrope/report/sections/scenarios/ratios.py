@@ -11,7 +11,7 @@ import polars as pl
 
 from stereotrope.report.datatable import pairs_of
 from stereotrope.report.material import Material, level_words, words
-from stereotrope.report.numbers import count
+from stereotrope.report.numbers import count, thousands
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, notes_of
 from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.series import Estimate
@@ -19,6 +19,7 @@ from stereotrope.report.series import Estimate
 MEAN = "mean_ratio"
 LEAST_KEPT = 0.5
 """Part of its pictures that a scenario must have a definite label of to be drawn, as in the measures."""
+_FEW = f"a definite label of less than {LEAST_KEPT:.0%} of the pictures"
 ALL_MODELS = "all models"
 IN_SHARES = "shares"
 """Section of the measures of shares: scores of others are no ratios, and have their own."""
@@ -161,6 +162,20 @@ class Ratios:
         own = {(self.line_of(r), str(r[self.over])): r["value"] for r in self.rows.iter_rows(named=True)}
         return {place: gap + own[place] for place, gap in apart.items() if own.get(place) is not None}
 
+    @property
+    def line_head(self) -> str:
+        """What a line is, for a heading."""
+        return "condition" if self.crossing else "model"
+
+    @property
+    def left_notes(self) -> list[str]:
+        """How many ratios are not shown, and why."""
+        left = sum((Counter(cell.left_out) for cell in self.cells), Counter[str]())
+        few, of = left.pop(_FEW, 0), f"of {count(self.rows.height, 'ratio')}"
+        told = "; ".join(f"{why} ({thousands(n)})" for why, n in left.most_common())
+        notes = [f"Not defined: {thousands(left.total())} {of}: {told}."] * bool(left)
+        return [*notes, *[f"Not shown: {thousands(few)} {of}, with {_FEW}."] * bool(few)]
+
     @cached_property
     def lines(self) -> list[str]:
         """The models that have a row, at every level of what crosses scenarios, in the order of the run."""
@@ -186,11 +201,12 @@ class Ratios:
         enough = pl.col("n") >= LEAST_KEPT * (pl.col("n") + pl.col("n_excluded").fill_null(0))
         defined = rows.filter(pl.col("value").is_not_null())
         shown = defined.filter(enough)
-        few = f"a definite label of less than {LEAST_KEPT:.0%} of the pictures"
-        left = {"no ratio": rows.height - defined.height, few: defined.height - shown.height}
-        return RatioCell(
-            self.line_of(first), self.group_of(first), shown, {k: n for k, n in left.items() if n}
+        left = Counter(
+            str(why or "no reason given") for why in rows.filter(pl.col("value").is_null())["undefined"]
         )
+        if few := defined.height - shown.height:
+            left[_FEW] = few
+        return RatioCell(self.line_of(first), self.group_of(first), shown, left)
 
     def line_of(self, row: Estimate) -> str:
         """The model that an estimate is of, with the levels of what crosses scenarios."""

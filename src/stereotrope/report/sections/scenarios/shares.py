@@ -157,7 +157,7 @@ def _tops(ratios: Ratios, rows: pl.DataFrame) -> Iterator[Figure]:
         columns: dict[str, Any] = {
             words(attribute): lambda row: str(row["category"]),
             "scenario": lambda row: str(row[ratios.over]),
-            "model": lambda row: row["_line"],
+            ratios.line_head: lambda row: row["_line"],
             "share [interval]": lambda row: estimate_cell(ratios.material, row),
             "n": lambda row: row["n"],
             "left out": lambda row: row["n_excluded"],

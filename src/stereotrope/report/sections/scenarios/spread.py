@@ -223,18 +223,12 @@ def _reads(stored: Dominances) -> str:
 
 def spread_notes(ratios: Ratios, stored: Dominances | None = None) -> list[str]:
     """What is not drawn, and where counts are of other scenarios than the bars."""
-    left: Counter[str] = Counter()
     other: list[RatioCell] = []
     for cell in ratios.cells:
-        left.update(cell.left_out)
         counted = {one.plain["n"] for one in stored.of(cell.line, cell.group)} if stored else set()
         if counted - {cell.shown.height}:
             other.append(cell)
-    notes = []
-    if left:
-        n, are = sum(left.values()), "is" if sum(left.values()) == 1 else "are"
-        rows = f"{thousands(n)} of {count(ratios.rows.height, 'ratio')} {are} not drawn"
-        notes.append(f"{rows}: {'; '.join(f'{why} ({thousands(n)})' for why, n in left.items())}.")
+    notes = ratios.left_notes
     if other:
         notes.append(
             f"The counts at the ends are of other scenarios than the bars in {count(len(other), 'line')}."
