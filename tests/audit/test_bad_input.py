@@ -67,6 +67,11 @@ LAUGHS = "suite: &a [lol,lol,lol,lol,lol,lol,lol,lol]\n" + "".join(
     f"{key}: &{key} [{','.join([f'*{before}'] * 8)}]\n"
     for before, key in zip("abcdefg", "bcdefgh", strict=True)
 )
+OF_THINGS = """\
+prompts: {template: "a {thing}", thing: [cup, car]}
+generators: [calibrated]
+annotators: [colour]
+"""
 
 
 @pytest.mark.parametrize(
@@ -81,6 +86,16 @@ LAUGHS = "suite: &a [lol,lol,lol,lol,lol,lol,lol,lol]\n" + "".join(
         (DRAWN + 'report: {title: "\\ud800"}\n', r":9: report.title must be .* found half a surrogate pair"),
         (DRAWN.replace("{calibrated: ,", '{calibrated: "a\\0b",'), r":5: .* found a NUL character"),
         (DRAWN.replace("[cup]", '[!!binary "aGVsbG8="]'), r":2: entry 1 of objects .*, found a bytes"),
+        (DRAWN.replace("[cup]", "!!python/tuple [cup]"), r":2: objects .*, found !!python/tuple; remove"),
+        (DRAWN + "report: {title: !mine x}\n", r":9: report.title .*, found !mine; remove the tag"),
+        (DRAWN + "# a\0b\n", r":9: not readable as YAML: found the control character U\+0000; remove it"),
+        (DRAWN + "\x0cseed: 1\n", r":9: not readable as YAML: found the control character U\+000C; remove"),
+        (DRAWN + "report: {title: x}\n~: 1\n", r":10: the file: a key must be a text, found None"),
+        (DRAWN.replace("[cup]", "[cup, 'cup ']"), r":2: objects lists 'cup' twice, found .* list each once"),
+        (DRAWN.replace("size: 64", "refuse: {women: 2}"),
+         r":5: .* refuse must be shares between 0 and 1 \(women: 2 is none\).*; correct it"),
+        (OF_THINGS + "measures: [share, vac]\n",
+         r":4: measure 'vac': compares the levels of a factor; add `group: FACTOR`, or `baseline: "),
         (DRAWN + "max_excluded: .nan\n", r":9: max_excluded must be a finite number, found nan"),
         (DRAWN + "seed: 99999999999\n", r":9: seed must be less than 2,147,483,648"),
         (DRAWN + "report: [a]\n", r":9: report must be a mapping, found \['a'\]"),

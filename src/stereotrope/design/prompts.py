@@ -117,7 +117,7 @@ def expand(
             )
         if not levels:
             raise UsageError(f"factor {name!r} has no value; list at least one")
-        if len(set(levels)) < len(levels):
+        if len({" ".join(level.split()) for level in levels}) < len(levels):
             raise UsageError(f"factor {name!r} lists a level twice; list each once")
     texts = {name: wordings(levels, silent=WORDLESS) for name, levels in factors.items()}
     refuse_too_many(math.prod(len(words) for words in texts.values()))

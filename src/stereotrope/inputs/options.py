@@ -61,9 +61,10 @@ def texts(value: Any) -> Any:
 
 
 def distinct(values: list[str]) -> list[str]:
-    """Return texts of which none stands twice."""
-    for value in values:
-        if values.count(value) > 1:
+    """Return texts of which none stands twice, nor again with other blanks."""
+    plain = [" ".join(value.split()) for value in values]
+    for value in plain:
+        if plain.count(value) > 1:
             raise ValueError(f"lists {value!r} twice; list each once")
     return values
 
@@ -149,6 +150,8 @@ class _Plain:
                 "name a CSV file",
                 *at,
             )
+        if isinstance(node, CommentedMap | CommentedSeq) and node.tag.value is not None:
+            raise self.tagged(node, at)
         if isinstance(node, CommentedMap):
             return {self.key(key, at): self.of(value, (*at, key)) for key, value in node.items()}
         if isinstance(node, CommentedSeq):
@@ -160,18 +163,21 @@ class _Plain:
                 return self.text(kind(node), at)
         if isinstance(node, date | TimeStamp):
             return str(node)
-        where = _path(at, tree=self.source.tree)
-        raise self.source.error(
-            f"{where} must be a text, number, list or mapping, found a {type(node).__name__}; "
-            "remove the tag (!!…)",
-            *at,
+        raise self.tagged(node, at)
+
+    def tagged(self, node: Any, at: tuple[str | int, ...]) -> Exception:
+        tag = getattr(getattr(node, "tag", None), "value", None)
+        found = tag.replace("tag:yaml.org,2002:", "!!") if tag else f"a {type(node).__name__}"
+        where = _path(at, "the file", self.source.tree)
+        return self.source.error(
+            f"{where} must be a text, number, list or mapping, found {found}; remove the tag (!!…)", *at
         )
 
     def key(self, key: Any, at: tuple[str | int, ...]) -> Any:
         if key is None or isinstance(key, list | tuple | Mapping):
             where = _path(at, "the file", self.source.tree)
             raise self.source.error(
-                f"{where}: a key must be a text, found {shorten(key)}; put it in quotes", *at
+                f"{where}: a key must be a text, found {shorten(key)}; put it in quotes", *at, key
             )
         return self.text(key, at)
 

@@ -7,6 +7,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
 
 from stereotrope.clients import line_with_key
 from stereotrope.errors import AuditFileError, InputError
@@ -33,6 +34,9 @@ def read_tree(text: str, error: Callable[[str, int], Exception]) -> Any:
         raise error(f"not readable as YAML: {problem}; {hint}", mark.line + 1 if mark else 1) from None
     except RecursionError:
         raise error("not readable as YAML: nested too deeply; write it flatter", 1) from None
+    except ReaderError as found:
+        line, sign = text.count("\n", 0, found.position) + 1, f"U+{found.character:04X}"
+        raise error(f"not readable as YAML: found the control character {sign}; remove it", line) from None
     except (YAMLError, ValueError) as found:
         first = (str(found).splitlines() or ["unreadable"])[0].split("; use sys.")[0]
         first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}… ({len(first)} characters)"

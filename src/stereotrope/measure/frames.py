@@ -95,6 +95,11 @@ def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSett
         require_model(arguments["baseline"], setting.models)
     if info.comparison == "needed" and "baseline" not in arguments:
         raise UsageError("compares with a baseline; add `baseline: {factor: level}`")
+    default = info.parameters["group"].default if "group" in info.parameters else None
+    if "group" not in arguments and isinstance(default, str) and default not in factors:
+        raise UsageError(
+            "compares the levels of a factor; add `group: FACTOR`, or `baseline: {factor: level}`"
+        )
     for name, parameter in info.parameters.items():
         if parameter.default is parameter.empty and name not in arguments:
             raise UsageError(

@@ -37,7 +37,15 @@ DECLINED = "declined by the model's policy (planted)"
 
 def _shares(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(cue): require_share(of) for cue, of in value.items()}
+        shares = {}
+        for cue, of in value.items():
+            try:
+                shares[str(cue)] = require_share(of)
+            except ValueError:
+                raise ValueError(
+                    f"must be shares between 0 and 1 ({cue}: {of!r:.40} is none); correct it"
+                ) from None
+        return shares
     return require_share(value)
 
 
