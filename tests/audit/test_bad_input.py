@@ -89,7 +89,7 @@ annotators: [colour]
         (DRAWN.replace("[cup]", "!!python/tuple [cup]"), r":2: objects .*, found !!python/tuple; remove"),
         (DRAWN + "report: {title: !mine x}\n", r":9: report.title .*, found !mine; remove the tag"),
         (DRAWN + "# a\0b\n", r":9: not readable as YAML: found the control character U\+0000; remove it"),
-        (DRAWN + "\x0cseed: 1\n", r":9: not readable as YAML: found the control character U\+000C; remove"),
+        (DRAWN + "\x0cseed: 1\n", r":9: not readable as YAML: found the control character U\+000C; rem"),
         (DRAWN + "report: {title: x}\n~: 1\n", r":10: the file: a key must be a text, found None"),
         (DRAWN.replace("[cup]", "[cup, 'cup ']"), r":2: objects lists 'cup' twice, found .* list each once"),
         (DRAWN.replace("size: 64", "refuse: {women: 2}"),

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import stereotrope as st
+from stereotrope.audit.packages import section_notes
 from stereotrope.errors import PluginError
 from stereotrope.further_tables import TABLES, further_table
 from stereotrope.measure import REGISTRY, contract, estimate_frame, measure_words, register
@@ -92,6 +93,12 @@ def test_estimates_that_a_measure_cannot_give_are_refused(made, tmp_path, counti
     assert message in str(refused.value)
     assert str(refused.value).endswith("; mend the package, or do without 'counts'")
     assert "\n" not in str(refused.value)
+
+
+def test_a_count_that_is_no_whole_number_is_refused():
+    assert frame(ROW | {"n": 2.0})["n"].to_list() == [2]
+    with pytest.raises(ValueError, match=r"^n of an estimate must be a whole number, found 1\.5$"):
+        frame(ROW | {"n": 1.5})
 
 
 @pytest.mark.parametrize(
@@ -239,6 +246,7 @@ def test_a_section_is_refused_where_it_is_registered_for_facts_of_another_type(f
         ("- a\n", "it must map each name of rows to its words"),
         ("a: [\n", "while parsing a flow node"),
         ("counts: {titel: Other}\n", "counts: no word 'titel'; did you mean 'title'?"),
+        ("count: {title: A title}\n", "no measure gives rows of 'count'; did you mean 'counts'?"),
         ("share: {title: Other}\n", "'share' is a measure of stereotrope, which has words for it"),
     ],
 )
@@ -260,6 +268,17 @@ def test_words_of_a_package_are_read_for_its_own_measures(tmp_path, counting, mo
     read_words.cache_clear()
     assert f"words.yaml of {room}, of the package counting, cannot be used (" in str(refused.value)
     assert message in str(refused.value)
+
+
+def test_words_that_name_a_section_that_there_is_not_are_told_with_the_package(counting):
+    def counts(labels):
+        """Counts."""
+
+    register(bounds=(0.0, 1.0), direction="", source="")(counts)
+    (told,) = section_notes({"counts": {"section": "devergence"}, "bds": {"section": "divergence"}})
+    assert told.startswith(
+        "words.yaml of the package counting: counts: no section 'devergence'; did you mean"
+    )
 
 
 def test_a_frame_that_is_not_there_is_told_with_the_package(made, tmp_path, counting):

@@ -57,6 +57,12 @@ def test_a_score_is_one_line_with_its_interval_and_its_noise_floor(width):
     assert "own tests" not in printed(table("bds", [estimate(group="women", q_value=None)]), width=width)
 
 
+def test_values_without_an_interval_have_a_head_without_one():
+    text = printed(table("bds", [estimate(group="women", low=None, high=None)]))
+    assert "value" in text
+    assert "interval]" not in text
+
+
 def test_a_mean_over_objects_is_named_as_one():
     *cells, mean = bds()
     text = printed(table("bds", cells), table("bds", [mean], mean=True))

@@ -7,7 +7,9 @@ from pydantic import Field, model_validator
 from stereotrope.clients import Account
 from stereotrope.errors import UsageError
 from stereotrope.inputs import Context, Entry, File, ModelOptions, Name, Options, Texts, read_entry
+from stereotrope.inputs.entries import entries_of
 from stereotrope.inputs.options import options_of
+from stereotrope.plugins import Registry
 
 CONTEXT = Context(Path(), Account())
 
@@ -157,3 +159,14 @@ def test_a_secret_is_never_repeated():
     with pytest.raises(UsageError, match="annotator: 'token' does not belong") as caught:
         served({"token": "sentinel4711", "name": []})
     assert "sentinel" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [Options, object, None, {"lamp": None}])
+def test_an_entry_whose_options_have_no_place_for_its_name_is_refused(options):
+    def lamp(chosen, context):
+        """Is not registered."""
+
+    with pytest.raises(
+        ValueError, match=r"^options of 'lamp' must be a class of .*Options with a field 'lamp'"
+    ):
+        entries_of(Registry("lamps"))(options, summary="", example="lamp")(lamp)

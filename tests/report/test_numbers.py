@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stereotrope.report import numbers
+from stereotrope.report.datatable import Table, TableCell, heads_of
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,10 @@ def test_counts_agree_with_their_noun() -> None:
     assert numbers.count(1, "picture") == "1 picture"
     assert numbers.count(20, "picture") == "20 pictures"
     assert numbers.count(2, "is", "are") == "2 are"
+
+
+def test_a_column_without_an_interval_has_a_head_without_one() -> None:
+    heads = ["model", "value [interval]", "adjusted [interval]"]
+    assert heads_of(heads, [["m", "0.4", "0.3 [0.2, 0.4]"]]) == ["model", "value", "adjusted [interval]"]
+    cells = [[TableCell(text) for text in ("m", "0.4", "0.3")]]
+    assert Table("", heads, cells, 1).columns == ["model", "value", "adjusted"]

@@ -130,7 +130,6 @@ def test_published_tables_that_cannot_be_read_are_told_with_the_package(lamps, t
         ({"prompts": "[5]"}, "suite: "),
         ({"prompts": None, "objects": "[cup]"}, "objects: need `templates"),
         ({"mitigations": "[odd]"}, "mitigations: 'odd' has no wording"),
-        ({"measures": "[odd]"}, "no measure 'odd'"),
         ({"annotators": "[odd]"}, "annotator 'odd' is unknown"),
     ],
 )
@@ -139,6 +138,21 @@ def test_what_does_not_fit_together_in_a_suite_is_a_mistake_of_the_audit(lamps, 
     with pytest.raises(AuditFileError) as refused:
         plan()
     assert str(refused.value).startswith(f"audit.yaml:1: {message}")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("vacc", "no measure 'vacc'; did you mean 'vac'?; mend the package"),
+        ("{share: , of: {a: b}}", "measure 'share': of must be "),
+        ("{share: , atribute: colour}", "measure 'share': unknown key 'atribute'; did you mean 'attribute'?"),
+    ],
+)
+def test_a_measure_of_a_suite_that_there_is_not_is_a_mistake_of_its_package(lamps, entry, message):
+    where = lamps(measures=f"\n  - refusal_rate\n  - {entry}")
+    with pytest.raises(PluginError) as refused:
+        plan()
+    assert str(refused.value).startswith(f"{where}:7: {message}")
 
 
 def test_mitigations_that_a_suite_lists_are_those_that_it_knows(lamps):

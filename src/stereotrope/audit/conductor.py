@@ -23,7 +23,7 @@ from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.mitigated import read_mitigated
 from stereotrope.audit.needs import needs_of
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
-from stereotrope.audit.packages import packages_told, require_packages
+from stereotrope.audit.packages import packages_told, require_packages, section_notes
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.preparing import make_files
 from stereotrope.audit.probing import probe_images, readings_of
@@ -363,14 +363,14 @@ def _measure(
     into.write_tables({**written, "subjects": parts if parts.height else None, **last})
     into.write_embeddings(embeddings)
     info["tables"], notes = write_further_tables(filled, into)
-    info |= {**beside, "notes": [*info["notes"], *notes]}
+    info["words"] = measure_words(estimates["measure"].unique())
+    info |= {**beside, "notes": [*info["notes"], *notes, *section_notes(info["words"])]}
     if plan.check is not None:
         info["judge_cards"] = plan.check.cards(estimates, tidy, images)
     elif plan.checks:
         info["judge_cards"] = [
             {**check.card, "annotator": name, "confusion": []} for name, check in plan.checks.items()
         ]
-    info["words"] = measure_words(estimates["measure"].unique())
     into.write_info({**info, "missing": [asdict(one) for one in missing], **kept})
     write_seal(into.path, before=changed)
 

@@ -12,11 +12,12 @@ import polars as pl
 from stereotrope import measure
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.mitigated import FACTOR
-from stereotrope.errors import DefinitionError, InputError, UsageError, did_you_mean
+from stereotrope.errors import AuditFileError, DefinitionError, InputError, UsageError, did_you_mean
 from stereotrope.inputs.options import options_of, shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall, MeasureFrame, MeasureInfo, MeasureSetting
 from stereotrope.measure.contract import scope_columns
+from stereotrope.suites.reading import suite_mistake
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 Where = tuple[str | int, ...]
@@ -90,6 +91,7 @@ def resolve_measures(
     where an entry before gives the same of every mitigation.
 
     Raises AuditFileError: A measure or the design refuses it, or nothing tells the scores of two apart.
+    Raises PluginError: What the suite lists is no measure, or has options that do not fit.
     """
     if items is None:
         of_looks = ["share", *(["share_difference", "bds"] if setting.group else [])]
@@ -98,7 +100,14 @@ def resolve_measures(
     places: list[Where] = []
     for index, item in enumerate(items):
         where: Where = ("measures", index) if listed else ("suite",)
-        info, given = _read(item, source, where)
+        try:
+            info, given = _read(item, source, where)
+        except AuditFileError as error:
+            if listed or not isinstance(suite := source.tree.get("suite"), str):
+                raise
+            raise suite_mistake(
+                suite, str(error).removeprefix(f"{error.file}:{error.line}: "), index
+            ) from None
         try:
             asked = (given, setting, calls)
             if not listed and (info.frame.lacks(info, *asked) is not None or not _fits(info, given, setting)):

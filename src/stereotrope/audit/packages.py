@@ -7,10 +7,12 @@ from typing import Any
 
 from stereotrope.annotate import ANNOTATORS
 from stereotrope.audit.plan import DEFAULT_ANNOTATORS, Plan
-from stereotrope.errors import AuditFileError, PluginError, RunError, UsageError
+from stereotrope.errors import AuditFileError, PluginError, RunError, UsageError, did_you_mean
 from stereotrope.generate import GENERATORS
 from stereotrope.measure import REGISTRY
+from stereotrope.measure.contract import measure_of_rows
 from stereotrope.plugins import OURS, Registry, version_of
+from stereotrope.report.contract import SECTIONS
 from stereotrope.report.prose import listing
 from stereotrope.run import open as open_run
 from stereotrope.suites import SUITES
@@ -38,6 +40,16 @@ def packages_used(plan: Plan) -> dict[str, dict[str, Any]]:
                 kinds = found.setdefault(package, {"version": version_of(package)})
                 kinds.setdefault(registry.group, []).append(name)
     return found
+
+
+def section_notes(words: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Of words that name a section that there is not, what is wrong and where the measure stands."""
+    for name, told in words.items():
+        if (section := told.get("section")) is not None and section not in SECTIONS:
+            info = measure_of_rows(name)
+            package = REGISTRY.origin(info.name) if info is not None else OURS
+            hint = did_you_mean(section, SECTIONS, otherwise="it stands among the other scores")
+            yield f"words.yaml of the package {package}: {name}: no section {section!r}; {hint}"
 
 
 def _gone(info: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, list[str]]]]:

@@ -29,7 +29,7 @@ from stereotrope.clients import Account
 from stereotrope.errors import RunError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
-from stereotrope.measure import GENERATOR, MeasureCall
+from stereotrope.measure import GENERATOR, MeasureCall, measure_words
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
 from stereotrope.tables import compact, factors_of, kept_images
@@ -197,6 +197,7 @@ def make_plan(
     items = spec.measures if listed else suite.get("measures")
     if not listed and items and published_for(spec.suite, prompts, names):
         items = [*items, *suite.get("measures_as_published", [])]
+    measure_words()  # those that a package brings and nobody can use are told before anything is paid for
     measures = resolve_measures(items, setting, source, listed=listed, apart=FACTOR if mitigated else None)
     _require_comparison(model, measures, source)
     return Plan(

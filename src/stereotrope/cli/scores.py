@@ -257,9 +257,8 @@ def _beside(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
         cells: dict[tuple[str, ...], dict[str, _Row]] = {}
         for row in _strongest(rows, scores.strength):
             cells.setdefault(tuple(_labels(row, scope)), {})[str(row.get(last))] = row
-        percent = round(100 * (rows[0]["level"] or 0.95))
         columns = [c.replace("_", " ") for c in scope]
-        columns += [f"{terminal(level)} [{percent}%]" for level in levels]
+        columns += [_value_head(rows, terminal(level), "") for level in levels]
         columns += [f"n {terminal(level)}" for level in levels]
         lines = [
             [
@@ -351,9 +350,11 @@ def _undefined(row: _Row) -> str:
     return f"not defined: {terminal(str(row.get('undefined') or 'no reason given'))}"
 
 
-def _value_head(rows: Sequence[_Row]) -> str:
+def _value_head(rows: Sequence[_Row], name: str = "value", what: str = " interval") -> str:
+    """What heads values, with the level of their intervals where any has one."""
     level = next((r["level"] for r in rows if r["level"] is not None), 0.95)
-    return f"value [{round(100 * level)}% interval]"
+    bare = all(r.get("low") is None or r.get("high") is None for r in rows)
+    return name if bare else f"{name} [{round(100 * level)}%{what}]"
 
 
 def _inside(title: str) -> str:

@@ -65,6 +65,14 @@ def entries_of(registry: Registry[Entry[_T]]) -> Callable[..., Callable[[Makes[A
 
         def registered(make: Makes[Chosen, _T]) -> Makes[Chosen, _T]:
             name: str = make.__name__
+            fields = (
+                options.model_fields if isinstance(options, type) and issubclass(options, Options) else {}
+            )
+            if name not in fields:
+                raise ValueError(
+                    f"options of {name!r} must be a class of stereotrope.inputs.options.Options with a field "
+                    f"{name!r}, for what stands there, found {options!r:.80}"
+                )
             registry.add(name, Entry(name, summary, options, make, example))
             return make
 

@@ -153,7 +153,7 @@ class _Plain:
         if isinstance(node, CommentedMap | CommentedSeq) and node.tag.value is not None:
             raise self.tagged(node, at)
         if isinstance(node, CommentedMap):
-            return {self.key(key, at): self.of(value, (*at, key)) for key, value in node.items()}
+            return {self.key(key, (*at, key)): self.of(value, (*at, key)) for key, value in node.items()}
         if isinstance(node, CommentedSeq):
             return [self.of(value, (*at, index)) for index, value in enumerate(node)]
         if isinstance(node, bool) or node is None:
@@ -175,9 +175,9 @@ class _Plain:
 
     def key(self, key: Any, at: tuple[str | int, ...]) -> Any:
         if key is None or isinstance(key, list | tuple | Mapping):
-            where = _path(at, "the file", self.source.tree)
+            where = _path(at[:-1], "the file", self.source.tree)
             raise self.source.error(
-                f"{where}: a key must be a text, found {shorten(key)}; put it in quotes", *at, key
+                f"{where}: a key must be a text, found {shorten(key)}; put it in quotes", *at
             )
         return self.text(key, at)
 

@@ -270,6 +270,8 @@ def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str])
     Columns: ``measure, definition, <factors>, contrast, …`` as in :data:`stereotrope.tables.ESTIMATES`.
     NaN becomes null. ``excluded`` can be counts by reason, ``n_excluded`` is then their sum where it is not
     given; ``flags`` can say of each whether it is raised.
+
+    Raises ValueError: A count is no whole number.
     """
     first, second, *rest = _ESTIMATE_TYPES
     types = {**_ESTIMATE_TYPES, **dict.fromkeys(factors, pl.String)}
@@ -278,6 +280,9 @@ def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str])
     if unknown := {key for row in materialised for key in row} - set(schema):
         raise TableError(f"estimates: unknown column {', '.join(map(repr, sorted(unknown)))}")
     columns = {name: [row.get(name) for row in materialised] for name in schema}
+    for name in (name for name, kind in schema.items() if kind.is_integer()):
+        if parts := [n for n in columns[name] if isinstance(n, float) and n == n and n % 1]:
+            raise ValueError(f"{name} of an estimate must be a whole number, found {parts[0]:g}")
     return pl.DataFrame(columns, schema=schema, strict=False).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 

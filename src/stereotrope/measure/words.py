@@ -64,7 +64,12 @@ def _read(room: str, package: str) -> dict[str, dict[str, Any]]:
                 hint = did_you_mean(str(strange[0]), _WORDS, otherwise=f"there are {', '.join(_WORDS)}")
                 raise ValueError(f"{name}: no word {strange[0]!r}; {hint}")
             info = measure_of_rows(name)
-            if info is not None and (other := REGISTRY.origin(info.name)) != package:
+            if info is None:
+                known = [row for one in REGISTRY.values() for row in one.rows]
+                raise ValueError(
+                    f"no measure gives rows of {name!r}; {did_you_mean(name, known) or 'remove it'}"
+                )
+            if (other := REGISTRY.origin(info.name)) != package:
                 raise ValueError(f"{name!r} is a measure of {other}, which has words for it")
     except (ValueError, YAMLError) as error:
         told = " ".join(str(error).split())

@@ -46,6 +46,21 @@ class Table:
     total: int
     file: str = ""
 
+    def __post_init__(self) -> None:
+        texts = [[cell.text for cell in row] for row in self.rows]
+        object.__setattr__(self, "columns", heads_of(self.columns, texts))
+
+
+_INTERVAL = " [interval]"
+
+
+def heads_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The heads of columns, without ``[interval]`` where no row has one."""
+    return [
+        name if any(" [" in row[i] for row in rows) else name.removesuffix(_INTERVAL)
+        for i, name in enumerate(columns)
+    ]
+
 
 def shown_rows(total: int) -> int:
     """How many rows of a table stand in the page: all, or of a long one the first."""

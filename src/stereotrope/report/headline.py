@@ -9,7 +9,7 @@ import polars as pl
 
 from stereotrope.escape import ellipsis, visible
 from stereotrope.report.contract import SCORES, sections_in_order, series_in_order
-from stereotrope.report.datatable import estimate_text
+from stereotrope.report.datatable import estimate_text, heads_of
 from stereotrope.report.material import Material, Words, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import listing
@@ -58,6 +58,10 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
     """:func:`headline` of a run that was made ready already."""
     found = [(one.title, row) for one in material.first_findings for row in one.rows]
     parts = [(s, *s.headline(material)) for s in sections_in_order(material.info) if s.headline is not None]
+    parts = [
+        (s, told, [{**table, "columns": heads_of(table["columns"], table["rows"])} for table in tables])
+        for s, told, tables in parts
+    ]
     return {
         "title": title(material),
         "asked": asked(material),
@@ -192,6 +196,7 @@ def _table(
         for r in (records if texts else ())
     ]
     columns = [*(words(c) for c in scope), "value [interval]", "adjusted [interval]", "q", "n"]
+    columns = heads_of(columns, rows)
     keep = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     return {
         **asdict(series),

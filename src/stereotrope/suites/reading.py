@@ -24,10 +24,18 @@ def load_suite(name: str) -> dict[str, Any]:
     Raises UsageError: There is no such suite; the message names the nearest.
     Raises PluginError: Its ``suite.yaml`` cannot be used; the message has its line.
     """
+    return _spec(*_written(name)).model_dump(exclude_unset=True)
+
+
+def suite_mistake(name: str, message: str, index: int) -> Exception:
+    """The error for an entry of ``measures`` of a suite; the message has its package, file and line."""
+    return YamlFile(*_written(name), PluginError).error(f"{message}; mend the package", "measures", index)
+
+
+def _written(name: str) -> tuple[str, str]:
+    """The text of ``suite.yaml``, and what messages call it."""
     file, text = _read(name, "suite.yaml")
-    return _spec(text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}").model_dump(
-        exclude_unset=True
-    )
+    return text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}"
 
 
 @cache

@@ -106,7 +106,7 @@ def _table(
         for entry in entries
         for row in entry.rows.values()
     ]
-    level = next((row["level"] for row in estimates if row.get("level") is not None), None)
+    level = next((row["level"] for row in estimates if {"level", "low", "high"} <= row.keys()), None)
     title += "" if level is None else f" [{round(100 * level)}% interval]"
     told = {"what": what, "title": title, "columns": columns, "rows": rows, "estimates": estimates}
     return {**told, "replaces": sorted({row["measure"] for row in estimates})}
