@@ -37,7 +37,7 @@ class Recorder:
     """A watcher that keeps what it is told, and sets an event once so many items are finished."""
 
     def __init__(self, stop=None, after=0):
-        self.todo, self.said, self.stop, self.after = {}, [], stop, after
+        self.todo, self.said, self.worked, self.stop, self.after = {}, [], [], stop, after
 
     def stage(self, name, total, done):
         self.todo[name] = total - done
@@ -45,6 +45,9 @@ class Recorder:
     def advance(self, name, done):
         if self.stop is not None and done >= self.after:
             self.stop.set()
+
+    def doing(self, name, what):
+        self.worked.append((name, what))
 
     def say(self, message):
         self.said.append(message)
@@ -102,6 +105,9 @@ def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished,
     audit().run(folder, watcher=seen)
     assert bytes_of(folder) == before
     assert seen.said == []
+    assert seen.worked == [
+        ("measure", name) for name in [*(call.name for call in audit().plan().measures), ""]
+    ]
     assert [todo for name, todo in seen.todo.items() if name not in ("measure", "report")] == [0, 0, 0, 0]
 
 

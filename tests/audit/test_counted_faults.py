@@ -147,7 +147,7 @@ class Killed:
         if name == sys.argv[2]:
             os.kill(os.getpid(), signal.SIGKILL)
     def advance(self, *_, **__): pass
-    say = advance
+    say = doing = advance
 st.Audit.from_text(sys.argv[3], base=sys.argv[1]).run(sys.argv[1] + "/run", watcher=Killed())
 """
 

@@ -32,6 +32,9 @@ class StopAt:
         if name == self.name and done >= self.wanted:
             self.event.set()
 
+    def doing(self, name, what):
+        pass
+
     def say(self, message):
         pass
 

@@ -53,6 +53,9 @@ class At:
     def advance(self, name, done):
         pass
 
+    def doing(self, name, what):
+        pass
+
     def say(self, message):
         pass
 

@@ -68,6 +68,9 @@ def test_labels_that_cost_less_than_was_kept_back_let_drawing_go_on(tmp_path):
         def advance(self, name, done):
             pass
 
+        def doing(self, name, what):
+            pass
+
         def say(self, message):
             told.append(message)
 

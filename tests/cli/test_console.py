@@ -47,6 +47,18 @@ def test_names_of_models_are_inert_in_the_progress(capsys, monkeypatch, terminal
     assert "\x1b[31mred" not in told
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_measure_at_work_stands_beside_the_bar_of_a_terminal_alone(capsys, monkeypatch, terminal):
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    with working(Settings()) as (watcher, _):
+        watcher.stage("measure", 2, 0)
+        watcher.doing("measure", "bds")
+        watcher.bars.refresh()
+        watcher.doing("measure", "")
+    assert ("measure bds " in capsys.readouterr().err) is terminal
+
+
 def test_cells_and_titles_of_a_table_are_inert_too(capsys):
     from rich.console import Console
 

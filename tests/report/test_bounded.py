@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -73,6 +74,19 @@ def made(path: Path, n: int) -> FakeRun:
         {},
         OnePicture(),  # type: ignore[arg-type]
     )
+
+
+def test_of_very_many_conditions_the_first_and_those_of_findings_stand_in_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stereotrope.report.sections.pictures._MOST_SHEETS", 1)
+    page = report.write(made(tmp_path, 40), figures=False).read_text("utf-8")
+    whole = re.findall(r'<figure class="sheet wide" id="(sheet-\d)"', page)
+    assert whole == ["sheet-1", "sheet-3"]  # of the group that the finding is about
+    told = (
+        '… and 2 more, whose pictures are in the run\'s folder.<i id="sheet-2"></i><i id="sheet-4"></i></p>'
+    )
+    assert told in page
 
 
 def _filled(rows: pl.DataFrame, types: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:

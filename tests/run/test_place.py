@@ -101,7 +101,7 @@ class Saying:
     def stage(self, *_: Any, **__: Any) -> None:
         """Nothing."""
 
-    advance = stage
+    advance = doing = stage
 
     def say(self, message: str) -> None:
         self.said.append(message)

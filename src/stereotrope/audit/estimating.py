@@ -168,9 +168,11 @@ def _computed(
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(calls), 0)
     for number, call in enumerate(calls, start=1):
+        watcher.doing("measure", call.name)
         done += _rows(call, tables, frames, done, kept, partial)
         watcher.advance("measure", number)
         refuse_stopped(stop, f"measure: stopped after {number} of {len(calls)} measures")
+    watcher.doing("measure", "")
     done += _unasked(None, tables, done)
     return done
 

@@ -27,6 +27,9 @@ class Watcher(Protocol):
     def advance(self, name: str, done: int) -> None:
         """So many items of the stage are finished now."""
 
+    def doing(self, name: str, what: str) -> None:
+        """What a stage is at, whose items may take minutes each; empty where it is at none."""
+
     def say(self, message: str) -> None:
         """Something worth a line happened."""
 
@@ -37,7 +40,7 @@ class Silent:
     def stage(self, *_: object, **__: object) -> None:
         """Say nothing."""
 
-    advance = say = stage
+    advance = doing = say = stage
 
 
 @dataclass(frozen=True)

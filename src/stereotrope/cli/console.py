@@ -58,6 +58,10 @@ class _Watcher:
         speed = f"{task.speed:.1f}/s" if task.speed else ""
         self.bars.update(self.tasks[name], completed=done, rate=speed)
 
+    def doing(self, name: str, what: str) -> None:
+        """Name what the stage is at beside its bar."""
+        self.bars.update(self.tasks[name], description=terminal(f"{name} {what}".strip()))
+
     def say(self, message: str) -> None:
         """Print one line beside the bars."""
         if not self.quiet:

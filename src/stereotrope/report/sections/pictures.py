@@ -28,6 +28,8 @@ _DIGITS = 0.07
 """Height of a box's number, as a share of the picture's longer side."""
 _MOST_OPEN = 12
 _MOST_OPEN_PICTURES = 100
+_MOST_SHEETS = 2_000
+"""Conditions that stand in the page with their pictures, beside those that findings point at."""
 
 
 def _findings(material: Material, shown: Exhibits) -> list[Block]:
@@ -194,9 +196,16 @@ def _place(shown: Exhibits, image: str) -> dict[str, str]:
 
 
 def _sheets(material: Material, shown: Exhibits) -> list[Block]:
-    """Every picture, by generator and condition."""
+    """Every picture, by generator and condition; of very many conditions the first and those in findings."""
     sheets: dict[str, list[dict[str, Any]]] = {}
-    for sheet in material.sheets:
+    more: dict[str, list[str]] = {}
+    left_out = shown.thumbs.left_out
+    for at, sheet in enumerate(material.sheets):
+        sheets.setdefault(sheet.generator, [])
+        if at >= _MOST_SHEETS and sheet.anchor not in material.highlighted:
+            more.setdefault(sheet.generator, []).append(sheet.anchor)
+            left_out += sum(image in shown.thumbs.uris for image in sheet.usable)
+            continue
         n, ok, here = sheet.n, sheet.n_usable, sheet.n - sheet.n_absent
         made = [(i, item) for i in sheet.images if i["status"] != ABSENT and (item := _item(shown, i))]
         of = f"{thousands(ok)} of " * (ok < n)
@@ -207,11 +216,11 @@ def _sheets(material: Material, shown: Exhibits) -> list[Block]:
             counts += f", {thousands(sum(i['status'] == 'ok' for i, _ in made))} shown"
         prompt = min(filter(None, sheet.texts), default=None)
         told = {"anchor": sheet.anchor, "title": sheet.title, "counts": counts, "prompt": prompt}
-        sheets.setdefault(sheet.generator, []).append({**told, "images": [item for _, item in made]})
-    left_out = shown.thumbs.left_out
+        sheets[sheet.generator].append({**told, "images": [item for _, item in made]})
     ok, away = (sum(getattr(s, name) for s in material.sheets) for name in ("n_usable", "n_absent"))
     content = {
         "generators": list(sheets.items()),
+        "more": more,
         "closed": len(material.sheets) > _MOST_OPEN or material.n_images > _MOST_OPEN_PICTURES,
         "away": count(away, "picture is", "pictures are") if away else "",
         "shown": f"{thousands(ok - left_out)} of {thousands(ok)}" if left_out else "",
