@@ -80,6 +80,7 @@ def test_a_measure_reads_the_frame_of_another_package(tmp_path):
         "label_count", "size_count"
     )
     install(tmp_path, f"{FRAME}\n{counted}", groups=("frames", "measures"))
+    (tmp_path / "counting" / "words.yaml").write_text(WORDS.replace("label_count", "size_count"))
     (tmp_path / "audit.yaml").write_text(AUDIT.replace("label_count", "size_count"))
     done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
     assert done.returncode == 0, done.stderr
