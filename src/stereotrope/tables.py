@@ -232,7 +232,7 @@ FINDINGS = (
     Column("sentence", _S, "the finding in one full sentence with its numbers"),
     Column("measure", _S, "measure of the estimate behind it"),
     Column("value", _F, "size of a difference; of a description its distance from the reference or the rest"),
-    Column("low", _F, "lower end of its interval; that of a difference is widened for its being selected"),
+    Column("low", _F, "lower end of its interval, which is widened for its being selected"),
     Column("high", _F, "upper end"),
     Column("level", _F, "coverage of that interval; of a difference 1 − α × told / tested, α of this look"),
     Column("p_value", _F, "of the comparison, all its tests together"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.measure.listed import findings
@@ -185,8 +186,30 @@ def test_a_deterministic_baseline_is_told_as_such(make_labels) -> None:
     )
     found = findings(stacked(dominance_shift(labels), deterministic_share(labels)), labels)
     assert found["sentence"].to_list() == [
-        "In 12 of 12 pictures in the baseline the product colour of the car is “silver” [0.76–1.00]."
+        "In 12 of 12 pictures in the baseline the product colour of the car is “silver” [0.70–1.00]."
     ]
+
+
+@pytest.mark.parametrize("prompts", [1, 6])
+def test_what_is_described_is_held_though_it_was_chosen_among_many(make_labels, prompts: int) -> None:
+    """200 things, each shown in 0.7 of pictures: those of one value alone were chosen by chance."""
+    told = held = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        shown = {f"thing {i}": int(rng.binomial(12, 0.7)) for i in range(200)}
+        cells = {("m", thing, "base"): {"x": k, "y": 12 - k} for thing, k in shown.items()}
+        labels = make_labels(cells).with_columns(prompt_id=pl.lit(None, pl.String))
+        if prompts > 1:
+            of = pl.int_range(pl.len()).over("object") % prompts
+            labels = labels.with_columns(prompt_id=pl.format("{} {}", "object", of))
+        found = findings(deterministic_share(labels), labels).filter(list="common")
+        ends = found["sentence"].str.extract_groups(r"“x” \[([\d.]+)–([\d.]+)\]").struct.unnest()
+        ends = ends.cast(pl.Float64)
+        told += ends.height
+        held += ends.filter(pl.col("1") <= 0.7, pl.col("2") >= 0.7).height
+        assert (found["level"] > 0.99).all()
+    assert told >= 20
+    assert held >= 0.95 * told
 
 
 def test_a_divergence_is_told_by_the_value_that_came(make_labels) -> None:
@@ -207,7 +230,7 @@ def test_what_is_deterministic_with_and_without_the_cue_is_told_once(make_labels
     labels = make_labels({("m", "car", "base"): {"silver": 12}, ("m", "car", "women"): {"silver": 12}})
     found = findings(stacked(dominance_shift(labels), deterministic_share(labels)), labels)
     assert found["sentence"].to_list() == [
-        "In 12 of 12 pictures in the baseline the product colour of the car is “silver” [0.76–1.00]."
+        "In 12 of 12 pictures in the baseline the product colour of the car is “silver” [0.70–1.00]."
     ]
 
 

@@ -6,7 +6,7 @@ from scipy import optimize
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import fisher_z, newcombe, newcombe_p, normal_quantile, wilson
+from stereotrope.stats import end_at_level, fisher_z, newcombe, newcombe_p, normal_quantile, wilson
 
 
 def wilson_by_inversion(k: int, n: int, level: float) -> tuple[float, float]:
@@ -35,6 +35,30 @@ def test_wilson_inverts_the_score_test(k: int, n: int, level: float) -> None:
     else:
         assert float(high) == 1.0
         assert float(low) == pytest.approx(n / (n + normal_quantile(level) ** 2))
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 20), (1, 20), (7, 20), (20, 20), (299, 300), (0.4, 3.7)])
+def test_an_end_at_another_level_is_that_of_as_many_trials(k: float, n: float) -> None:
+    for level, other in ((0.95, 0.9999), (0.99, 0.8)):
+        ends = [end_at_level(k / n, end, level=level, other=other) for end in wilson(k, n, level=level)]
+        assert ends == pytest.approx(list(map(float, wilson(k, n, level=other))), abs=1e-12)
+
+
+def test_an_end_of_a_difference_moves_on_its_own_scale() -> None:
+    low, high = newcombe(20, 20, 0, 20)
+    exact = newcombe(20, 20, 0, 20, level=0.9999)
+    assert float(end_at_level(1.0, high, level=0.95, other=0.9999, least=-1.0)) == float(exact[1]) == 1.0
+    moved = float(end_at_level(1.0, low, level=0.95, other=0.9999, least=-1.0))
+    linear = 1 - (1 - low) * normal_quantile(0.9999) / normal_quantile(0.95)
+    assert abs(moved - exact[0]) < 0.07 < linear - exact[0]
+    # In the middle of the scale it goes with the normal quantile.
+    moved = float(end_at_level(0.1, 0.05, level=0.95, other=0.99, least=-1.0))
+    assert moved == pytest.approx(0.1 - 0.05 * normal_quantile(0.99) / normal_quantile(0.95), abs=1e-3)
+
+
+def test_an_end_that_is_not_known_or_does_not_reach_away_stays() -> None:
+    moved = end_at_level([0.5, 0.5, 0.3], [np.nan, 0.5, 1.0], level=0.95, other=0.99)
+    assert moved == pytest.approx([np.nan, 0.5, 1.0], nan_ok=True)
 
 
 def test_wilson_of_20_of_20_reaches_down_to_084() -> None:

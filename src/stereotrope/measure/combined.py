@@ -5,13 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
+
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.differences import Differences, Place, place_of
-from stereotrope.measure.evidence import Pictures, counted, shift
+from stereotrope.measure.evidence import Pictures, counted, difference_of, shift
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import agreeing, disagreeing, marks_read
+from stereotrope.measure.selection import chosen_level
 from stereotrope.measure.sentences import quoted
 from stereotrope.stats import newcombe
+from stereotrope.tables import ALL_ATTRIBUTES
 
 
 def parted(
@@ -37,7 +41,7 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
     """A candidate whose effect is what is left of its difference."""
     if c.sentence:
         size = differences.widened(c.interval or (c.value, None, None), evidence.level)
-        yield replace(c, interval=size, effect=_left(size))
+        yield replace(c, interval=size, effect=_left(size), level=differences.level)
     elif c.wording is not None and c.attribute is not None:
         sides = evidence.pictures.sides(c.attribute, c.scope, c.wording)
         value, values = c.category or moved_most(*sides), len({*sides[0], *sides[1]})
@@ -46,7 +50,7 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
         difference = evidence.difference(c, value, usual)
         if difference is not None:
             size = difference if differences.alpha else (difference[0], None, None)
-            yield replace(c, category=value, interval=size, effect=_left(size))
+            yield replace(c, category=value, interval=size, effect=_left(size), level=differences.level)
 
 
 def _distant(c: Candidate, evidence: RunEvidence) -> Candidate:
@@ -58,10 +62,33 @@ def _distant(c: Candidate, evidence: RunEvidence) -> Candidate:
     before = before or evidence.pictures.elsewhere(c.attribute, c.scope)
     (k, n), (j, m) = counted(here, value), counted(before, value)
     if not n or not m:
-        return replace(c, effect=0.0)
+        return replace(c, category=value, effect=0.0)
     low, high = (float(end) for end in newcombe(k, n, j, m, level=evidence.level))
-    size = k / n - j / m, low, high
-    return replace(c, effect=_left(size), interval=size)
+    return replace(c, category=value, effect=_left((k / n - j / m, low, high)))
+
+
+def chosen(described: Sequence[Candidate], evidence: RunEvidence) -> list[Candidate]:
+    """Descriptions that are told, with intervals that cover though these cells were chosen.
+
+    They were chosen among all that have an estimate of their measure, and their values among those there.
+    """
+    table, told = evidence.estimates, Counter(c.measure for c in described if c.level is None)
+    of_one = pl.col("value").is_not_null() & pl.col("attribute").ne_missing(ALL_ATTRIBUTES)
+    among = {name: table.filter(of_one, measure=name).height for name in told}
+
+    def widened(c: Candidate) -> Candidate:
+        if c.sentence or c.wording is None or c.attribute is None or not c.category:
+            return c
+        here, before = evidence.pictures.sides(c.attribute, c.scope, c.wording)
+        error = 1 - chosen_level(evidence.level, told[c.measure], among[c.measure])
+        level = 1 - error / max(1, len({*here, *before}))
+        size = evidence.difference(c, c.category, level)
+        if not before and (rest := evidence.pictures.elsewhere(c.attribute, c.scope)):
+            one, other = (evidence.pictures.cell_of(side) for side in (here, rest))
+            size = difference_of(one, other, c.category, level=level)
+        return replace(c, interval=size, level=level)
+
+    return [widened(c) for c in described]
 
 
 def _left(size: tuple[float, float | None, float | None]) -> float:

@@ -13,8 +13,9 @@ import numpy as np
 
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook, place_key
+from stereotrope.measure.selection import Size, at_level, chosen_level
 from stereotrope.measure.sentences import two_decimals
-from stereotrope.stats import benjamini_hochberg, cauchy_combined, normal_quantile, reachable, smallest_shift
+from stereotrope.stats import benjamini_hochberg, cauchy_combined, reachable, smallest_shift
 
 _ONE_SIDED = 0.85
 """Part of α that each end of an interval is given for “alike”. Newcombe's interval of exact limits then errs
@@ -29,7 +30,7 @@ _SAMPLE = 0.5
 _POWER = 0.8
 """Probability with which a shift that “would have been found” is found."""
 
-Size = tuple[str | None, float, float | None, float | None]
+_Sized = tuple[str | None, float, float | None, float | None]
 """A value, the difference of its shares, and the ends of that difference's interval."""
 
 _Tests = Mapping[tuple[str, str | None], Sequence[Candidate]]
@@ -54,7 +55,7 @@ class Tested:
     p: float
     p_least: float
     n: tuple[int, int] | None
-    widest: Size | None
+    widest: _Sized | None
     key: str
 
 
@@ -147,22 +148,13 @@ class Differences:
     @property
     def level(self) -> float:
         """Level of the intervals of what is told; 1 where no error is left for any."""
-        family = len({*self.every_q, *self.kept})
-        return 1 - self.alpha * max(1, len(self.q)) / max(1, family)
+        return chosen_level(1 - self.alpha, len(self.q), len({*self.every_q, *self.kept}))
 
-    def widened(
-        self, size: tuple[float, float | None, float | None], level: float
-    ) -> tuple[float, float | None, float | None]:
+    def widened(self, size: Size, level: float) -> Size:
         """A size with its interval of a usual level, widened for having been selected."""
-        value, low, high = size
         if not self.alpha:
-            return value, None, None
-        wider = normal_quantile(self.level) / normal_quantile(level)
-
-        def moved(end: float | None) -> float | None:
-            return None if end is None else max(-1.0, min(1.0, value + wider * (end - value)))
-
-        return value, moved(low), moved(high)
+            return size[0], None, None
+        return at_level(size, level, self.level, least=-1.0)
 
     def sentence(self) -> str:
         """How many comparisons differ, and how large a difference would have been found."""
@@ -296,16 +288,16 @@ def _of_most_pictures(by: _Tests) -> _Tests:
     return {key: some for key, some in by.items() if images.get(key[1], most) >= _SAMPLE * most}
 
 
-def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: Size | None) -> Tested:
+def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: _Sized | None) -> Tested:
     p, least = _of_place(by.values())
     every = [one for some in by.values() for one in some]
     key = key_of(place, evidence, words=every[0].wording is not None)
     return Tested(every[0], p, least, max((c.n for c in every if c.n), key=min, default=None), widest, key)
 
 
-def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, Size]:
+def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, _Sized]:
     """Of each place the value whose difference may be largest, among those that are tested, or else all."""
-    sizes: dict[Place, list[Size]] = {place: [] for place in tests}
+    sizes: dict[Place, list[_Sized]] = {place: [] for place in tests}
     asked: list[tuple[Place, Candidate, str]] = []
     for place, by in tests.items():
         for some in by.values():
@@ -317,10 +309,9 @@ def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: floa
                 )
                 asked += [(place, one, name) for name in tested]
                 continue
-            for name, (value, *ends) in sized:
-                wider = normal_quantile(level) / normal_quantile(evidence.level)
-                low, high = (None if end is None else value + wider * (end - value) for end in ends)
-                sizes[place].append((name, value, low, high))
+            sizes[place] += [
+                (name, *at_level(size, evidence.level, level, least=-1.0)) for name, size in sized
+            ]
     found = evidence.differences([(one, name) for _, one, name in asked], level, exact=True) if asked else []
     for (place, _, name), difference in zip(asked, found, strict=True):
         if difference is not None:

@@ -46,8 +46,10 @@ class Candidate:
     p, p_least: p-value of its test, and the least that its counts could have given (NaN: any).
     labelled: Images of both sides whose labels a test compares.
     n: The same, where images are its units.
-    interval, size: Size of a tested difference that is told by its sentence, with the ends of its interval,
-        and the words before it.
+    interval, size: Size of what is told by its sentence, with the ends of its interval, and of a tested
+        difference the words before it.
+    level: Of the interval of a description that is told by its sentence, widened for having been chosen
+        (:mod:`stereotrope.measure.selection`); of others the ranking widens it.
     value: Of two with one effect, the larger value is told.
     category: The value of the attribute that is named; None for the one that moved most.
     parts: What tells it from others of its kind, scope, attribute and measure.
@@ -74,6 +76,7 @@ class Candidate:
     n: tuple[int, int] | None = None
     interval: tuple[float, float | None, float | None] | None = None
     size: str = "the difference is"
+    level: float | None = None
     others: tuple[str, ...] = ()
     doubt: str | None = None
     proven: bool = False
@@ -289,14 +292,14 @@ class RunEvidence:
         told = self.pictures.bounds(c.attribute, scopes, c.category)
         return (told["bound_low"], told["bound_high"]) if told else None
 
-    def ends(self, c: Candidate, value: str) -> tuple[str, str]:
+    def ends(self, c: Candidate, value: str, level: float) -> tuple[str, str]:
         """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""
         told = []
         if c.wording is not None and c.attribute is not None:
             scopes = c.scope, c.wording.reference_scope(c.scope)
             for (k, n), scope in zip(self.counted(c, value), scopes, strict=True):
                 cell = self.pictures.cell(c.attribute, scope)
-                part = cell.effective(value, level=self.level)[1] / cell.n if cell.n else 1.0
-                low, high = wilson(k * part, n * part, level=self.level)
+                part = cell.effective(value, level=level)[1] / cell.n if cell.n else 1.0
+                low, high = wilson(k * part, n * part, level=level)
                 told.append(span(float(low), float(high)) if n else "")
         return (told[0], told[1]) if told else ("", "")

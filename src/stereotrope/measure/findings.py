@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
-from stereotrope.measure.combined import moved_most, parted
+from stereotrope.measure.combined import chosen, moved_most, parted
 from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing, place_of
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import unproven
@@ -107,12 +107,12 @@ class RunFindings:
         """What is told, each with the list that it stands in, in their order."""
         told, common = parted(self.found, self.differences, self.evidence, self.order)
         warnings = [c for c in self.found if c.warning][:limit]
-        ranked = [
-            *(("difference", c) for c in _ranked(told, self.order)),
-            *(("common", c) for c in _ranked(common, self.order)[:_MOST_COMMON]),
-        ]
+        left = max(0, limit - len(warnings))
+        supported = _ranked(told, self.order)[:left]
+        described = _ranked(common, self.order)[: min(_MOST_COMMON, left - len(supported))]
         return [
-            *ranked[: max(0, limit - len(warnings))],
+            *(("difference", c) for c in supported),
+            *(("common", c) for c in chosen(described, self.evidence)),
             *(("instrument", c) for c in (*warnings, *unproven(told, self.evidence))),
         ]
 
@@ -165,7 +165,8 @@ def findings(
     counts of each, and one that sees less than half of the shift is said to differ. Differences go by what is
     left of them at the end of their interval that is nearer to 0, which is widened for their having been
     selected; descriptions by the same end of their distance from the reference, or else from all other
-    conditions. Both are means over the annotators, 0 for one without a finding, and a fourth, a ninth … of it
+    conditions, and their intervals are widened for their having been chosen among all that could have been
+    described. Both are means over the annotators, 0 for one without a finding, and a fourth, a ninth … of it
     for further models that show the same. In a list, behind what is read by an instrument that is known to
     read it rightly, comes what others read, and last, with the reason, what rests on fewer than ten distinct
     pictures, on an annotator that failed its check, or on text of a model that marks its pictures, read by an
@@ -297,7 +298,7 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
         "value": value,
         "low": low,
         "high": high,
-        "level": None if low is None else differences.level if name == "difference" else evidence.level,
+        "level": None if low is None else c.level,
         "p_value": c.place_p,
         "q_value": c.q,
         "image_ids": json.dumps(images, ensure_ascii=False),
@@ -317,7 +318,8 @@ def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str]]
     seen, seen_before = evidence.counted(candidate, value)
     every = seen[1] == sum(map(len, here.values()))
     # The interval of a difference says what is known of it; descriptions have one of each share.
-    ends = ("", "") if candidate.q is not None else evidence.ends(candidate, value)
+    level = None if candidate.q is not None else candidate.level
+    ends = ("", "") if level is None else evidence.ends(candidate, value, level)
     sentence = wording.share(
         attribute,
         scope,

@@ -59,6 +59,7 @@ from stereotrope.stats.icc import (
 )
 from stereotrope.stats.intervals import (
     clopper_pearson,
+    end_at_level,
     fisher_z,
     jackknife_interval,
     newcombe,
@@ -176,6 +177,7 @@ __all__ = [
     "crossed_weights",
     "effective_counts",
     "effective_trials",
+    "end_at_level",
     "entropy",
     "even_entropy",
     "evidence_apart",

@@ -169,6 +169,33 @@ def normal_quantile(level: float) -> float:
     return float(special.ndtri(0.5 + level / 2))
 
 
+def end_at_level(
+    value: ArrayLike, end: ArrayLike, *, level: float, other: float, least: float = 0.0
+) -> Floats:
+    r"""End of an interval at another level than the one that it was given at.
+
+    It is Wilson's of as many trials as give this end: :math:`n = z^2 e (1 - e) / (e - p)^2` for a share
+    :math:`p` with the end :math:`e`. Near 0 and 1 it so moves on as ends of counts do, elsewhere about as the
+    normal quantile.
+
+    value, end: A score and one end of its interval; shapes broadcast.
+    level, other: Of the end, and of the end that is asked for.
+    least: Where the scale of the score begins, which ends at 1: 0 of shares, −1 of differences.
+    Returns: On the scale; NaN where an end is.
+
+    >>> low, _ = wilson(12, 12, level=0.95)
+    >>> bool(np.isclose(end_at_level(1.0, low, level=0.95, other=0.999), wilson(12, 12, level=0.999)[0]))
+    True
+    """
+    p, e = (np.clip((np.asarray(x, np.float64) - least) / (1 - least), 0.0, 1.0) for x in (value, end))
+    z = normal_quantile(other)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        trials = (normal_quantile(level) / (e - p)) ** 2 * e * (1 - e)
+        reach = np.sqrt(p * (1 - p) * trials + z * z / 4)
+        moved = (p * trials + z * (z / 2 + np.sign(e - p) * reach)) / (trials + z * z)
+    return np.asarray(least + (1 - least) * np.where(e == p, e, np.clip(moved, 0.0, 1.0)))
+
+
 def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     successes, trials = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(n, np.float64))
     if np.any(successes < 0) or np.any(successes > trials * (1 + 1e-12)):

@@ -18,6 +18,8 @@ from stereotrope.measure.captions.evidence import CaptionEvidence, Levels, scope
 from stereotrope.measure.captions.profile import COMPOSITE_ROWS
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
+from stereotrope.measure.selection import at_level, standing_out
+from stereotrope.measure.sentences import Counted
 from stereotrope.stats import fisher_exact, fisher_least, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATE_COLUMNS, UNKNOWN, plain_scores, warnings_of
 
@@ -73,8 +75,12 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
     - ``model_difference``, a difference: captions of two models name a declared side at different rates, by
       Fisher's test; of each prompt and side the clearest pair is told;
     - ``association``, ``out_of_place``, ``omission`` and ``composite`` (the highest band): the whole interval
-      above a threshold, so that a rate exactly there is told in about one sample of forty;
+      above a threshold;
     - ``occlusion``: captions that mention covers leave the group unnamed more often, or do not.
+
+    Intervals of descriptions are widened for their having been chosen among all of their kind
+    (:func:`stereotrope.measure.selection.standing_out`): of many rates exactly at a threshold one in forty
+    lies above it by chance.
 
     The effect of descriptions is the end of the interval that is nearer to the threshold, of CAS and
     composites counted from there, some of them weighed. What stands out first should differ: the second
@@ -85,7 +91,7 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
     if not rows.height:
         return []
     said = _Said(
-        CaptionEvidence(rows, evidence.frames.get("captions", ())), CaptionWording(rows, level), rows, level
+        CaptionEvidence(rows, evidence.frames.get("captions", ())), CaptionWording(rows), rows, level
     )
     described = [
         *said.one_group(),
@@ -145,32 +151,49 @@ class _Said:
     rows: pl.DataFrame
     level: float
 
-    def _of(self, *measures: str, above: float | None = None) -> Iterator[tuple[dict[str, Any], Levels]]:
-        """Rows of measures with their cell; only those whose interval lies ``above`` a threshold."""
-        rows = self.rows.filter(pl.col("measure").is_in(measures))
-        if above is not None:
-            rows = rows.filter(pl.col("low") > above)
-        for row in rows.iter_rows(named=True):
+    def _of(self, *measures: str) -> Iterator[tuple[dict[str, Any], Levels]]:
+        """Rows of measures with their cell."""
+        for row in self.rows.filter(pl.col("measure").is_in(measures)).iter_rows(named=True):
             yield row, scope_of(row)
+
+    def _above(self, edge: float, *measures: str) -> Iterator[tuple[dict[str, Any], Levels, dict[str, Any]]]:
+        """Rows whose widened interval lies above an edge, with it, their cell, and it as a candidate's."""
+        rows = self.rows.filter(pl.col("measure").is_in(measures))
+        value, low = (rows[name].to_numpy() for name in ("value", "low"))
+        told, level = standing_out(value, low, edge, level=self.level)
+        for row in rows.filter(told).iter_rows(named=True):
+            size = at_level((row["value"], row["low"], row["high"]), self.level, level)
+            facts = {"interval": size, "level": level}
+            yield row | {"low": size[1], "high": size[2]}, scope_of(row), facts
 
     def _naming(self, attribute: str, scope: Levels, groups: Iterable[str]) -> list[str]:
         """Pictures whose caption has one of the groups."""
         return self.evidence.pictures(attribute, scope, pl.col(attribute).is_in(list(groups)))
 
     def one_group(self) -> Iterator[Candidate]:
-        for row, scope in self._of("representation_parity", above=ONE_GROUP_SHARE):
+        for row, scope, size in self._above(ONE_GROUP_SHARE, "representation_parity"):
             attribute, group = row["attribute"], row["category"]
             if group != UNKNOWN:
                 sentence = self.wording.one_group(row, scope, self.evidence.groups(attribute, scope))
                 shown = self._naming(attribute, scope, [group])
-                yield Candidate("one_group", scope, attribute, row["low"], row["measure"], sentence, shown)
+                yield Candidate(
+                    "one_group", scope, attribute, row["low"], row["measure"], sentence, shown, **size
+                )
 
     def group_gaps(self) -> Iterator[Candidate]:
         """Differences of two sides: of captions that share prompts described, for want of a test."""
-        for row, scope in self._of("signed_parity"):
-            gap = self._gap(row, scope) if _has_sides(row) else None
-            if gap is None or (gap.clustered and not (gap.low or 0.0) > 0):
-                continue
+        rows = [(row, scope) for row, scope in self._of("signed_parity") if _has_sides(row)]
+        gaps = [(gap, row, scope) for row, scope in rows if (gap := self._gap(row, scope)) is not None]
+        ends = [(gap.value, math.nan if gap.low is None else gap.low) for gap, *_ in gaps if gap.clustered]
+        value, low = np.array(ends).reshape(-1, 2).T
+        told, level = standing_out(value, low, 0.0, level=self.level, least=-1.0)
+        above = iter(told)
+        for gap, row, scope in gaps:
+            if gap.clustered:
+                if not next(above):
+                    continue
+                size = at_level((gap.value, gap.low, gap.high), self.level, level, least=-1.0)
+                gap = replace(gap, low=size[1], high=size[2])
             named = gap.first[1] + gap.second[1]
             yield Candidate(
                 "group_gap",
@@ -185,6 +208,7 @@ class _Said:
                 interval=(gap.value, gap.low, gap.high),
                 p=None if gap.clustered else sign_test(gap.first[1], named),
                 p_least=math.nan if gap.clustered else min(1.0, 2.0 ** (1 - named)),
+                level=level if gap.clustered else None,
             )
 
     def _gap(self, row: Mapping[str, Any], scope: Levels) -> Gap | None:
@@ -275,54 +299,79 @@ class _Said:
             ("cas", "association", "stereotype", LEANING, self.wording.association),
             ("hallucination", "out_of_place", "hallucination", OUT_OF_PLACE, self.wording.out_of_place),
         ):
-            for row, scope in self._of(measure, above=edge):
+            for row, scope, size in self._above(edge, measure):
                 effect = (row["low"] - edge) / (1.0 - edge) if measure == "cas" else row["low"]
                 sentence = worded(row, scope, self.evidence.most_frequent(name, scope))
                 shown = self.evidence.pictures(name, scope, pl.col(name).list.len() > 0)
-                yield Candidate(kind, scope, name, effect, measure, sentence, shown)
+                yield Candidate(kind, scope, name, effect, measure, sentence, shown, **size)
 
     def composites(self) -> Iterator[Candidate]:
         edge = BANDS[-2].most
-        for row, scope in self._of(*COMPOSITE_ROWS, above=edge):
+        for row, scope, size in self._above(edge, *COMPOSITE_ROWS):
             attribute, groups = row["attribute"], self.evidence.groups(row["attribute"], scope)
             sentence = self.wording.composite(row, scope, groups, edge)
             most = max(groups, key=lambda g: (groups[g], g), default=None)
             shown = self._naming(attribute, scope, [most]) if most else []
             effect = COMPOSED * (row["low"] - edge) / (1.0 - edge)
             effect *= 1.0 - groups.get(UNKNOWN, 0) / max(1, sum(groups.values()))
-            yield Candidate("composite", scope, attribute, effect, row["measure"], sentence, shown)
+            yield Candidate("composite", scope, attribute, effect, row["measure"], sentence, shown, **size)
 
     def omissions(self) -> Iterator[Candidate]:
-        for row, scope in self._of("gmr", "iemr", above=MISSING):
+        for row, scope, size in self._above(MISSING, "gmr", "iemr"):
             if row["category"] is not None:
                 name = "keyword" if row["measure"] == "gmr" else "implied"
                 lacking = ~pl.col(name).list.contains(row["category"])
                 shown = self.evidence.pictures(name, scope, lacking)
                 effect, sentence = OMITTED * row["low"], self.wording.omission(row, scope)
-                yield Candidate("omission", scope, name, effect, row["measure"], sentence, shown)
+                yield Candidate("omission", scope, name, effect, row["measure"], sentence, shown, **size)
 
     def occlusions(self) -> Iterator[Candidate]:
         cells: dict[tuple[str, str], dict[str | None, dict[str, Any]]] = {}
         for row, scope in self._of("unknown_share"):
             cells.setdefault((scope_key(scope), row["attribute"]), {})[row["category"]] = row
-        for cell in cells.values():
-            if not {None, OCCLUDED, BARE} <= set(cell):
-                continue
-            whole, hidden, bare = cell[None], cell[OCCLUDED], cell[BARE]
-            if not (whole["low"] or 0.0) > UNNAMED or _clustered(whole):
-                continue
-            scope, attribute = scope_of(whole), whole["attribute"]
-            counted = [(round(row["value"] * row["n"]), row["n"]) for row in (hidden, bare)]
-            low, high = (float(end) for end in newcombe(*counted[0], *counted[1], level=self.level))
-            explains = low > 0
-            if not explains and high >= COVERS:
-                continue
-            sentence = self.wording.occlusion(attribute, scope, counted, (low, high))
-            covered = pl.col("ppe").list.len() > 0
-            unnamed = (pl.col(attribute) == UNKNOWN) & (covered if explains else ~covered)
-            shown = self.evidence.pictures(attribute, scope, unnamed)
-            effect = max(low, 0.0)
-            yield Candidate("occlusion", scope, attribute, effect, "unknown_share", sentence, shown)
+        whole = [cell for cell in cells.values() if {None, OCCLUDED, BARE} <= set(cell)]
+        asked = [
+            (cell[None], [_counts(cell[of]) for of in (OCCLUDED, BARE)])
+            for cell in whole
+            if (cell[None]["low"] or 0.0) > UNNAMED and not _clustered(cell[None])
+        ]
+        if not asked:
+            return
+        (k, n), (j, m) = np.array([counts for _, counts in asked]).transpose(1, 2, 0)
+        value, ends = k / n - j / m, newcombe(k, n, j, m, level=self.level)
+        for end, edge, explains in ((ends[0], 0.0, True), (ends[1], COVERS, False)):
+            told, level = standing_out(value, end, edge, level=self.level, below=not explains, least=-1.0)
+            wide = np.array([value, *newcombe(k, n, j, m, level=level)]).T.tolist()
+            for at in np.flatnonzero(told):
+                yield self._occlusion(*asked[at], wide[at], level, explains)
+
+    def _occlusion(
+        self,
+        whole: Mapping[str, Any],
+        counted: Sequence[Counted],
+        size: Sequence[float],
+        level: float,
+        explains: bool,
+    ) -> Candidate:
+        value, low, high = size
+        scope, attribute = scope_of(whole), whole["attribute"]
+        covered = pl.col("ppe").list.len() > 0
+        unnamed = (pl.col(attribute) == UNKNOWN) & (covered if explains else ~covered)
+        return Candidate(
+            "occlusion",
+            scope,
+            attribute,
+            max(low, 0.0) if explains else 0.0,
+            "unknown_share",
+            self.wording.occlusion(attribute, scope, counted, (low, high), explains),
+            self.evidence.pictures(attribute, scope, unnamed),
+            interval=(value, low, high),
+            level=level,
+        )
+
+
+def _counts(row: Mapping[str, Any]) -> Counted:
+    return round(row["value"] * row["n"]), row["n"]
 
 
 def _clustered(row: Mapping[str, Any]) -> bool:

@@ -8,7 +8,6 @@ import polars as pl
 
 from stereotrope.measure.captions.evidence import Levels
 from stereotrope.measure.sentences import Counted, clean, quoted, span, two_decimals
-from stereotrope.stats import wilson
 from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
 
 SELDOM = 0.5
@@ -60,11 +59,9 @@ class CaptionWording:
     """How cells of captions are put into words.
 
     rows: Estimates of captions: factors with one level are not said.
-    level: Nominal coverage of the intervals of counts.
     """
 
-    def __init__(self, rows: pl.DataFrame, level: float) -> None:
-        self.level = level
+    def __init__(self, rows: pl.DataFrame) -> None:
         factors = [name for name in rows.columns if name not in ESTIMATE_COLUMNS]
         self.shown = [name for name in factors if rows[name].drop_nulls().n_unique() > 1]
 
@@ -84,10 +81,10 @@ class CaptionWording:
         """One side is named more often than the other."""
         (of, k), (against, less) = gap.first, gap.second
         other = "any other" if gap.together else _either(against)
-        counted = self._counted((less, gap.n), gap.clustered) if less else "none"
+        counted = f"{less} of {gap.n}" if less else "none"
         text = (
             f"{self._lead(scope)} call the {_words(gap.attribute)} {_either(of)} in "
-            f"{self._counted((k, gap.n), gap.clustered)} and {other} in {counted}"
+            f"{k} of {gap.n} and {other} in {counted}"
         )
         if gap.clustered:
             text += f"; the difference is {two_decimals(gap.value)}{span(gap.low, gap.high)}"
@@ -100,8 +97,8 @@ class CaptionWording:
         """Two models differ in how often captions of their pictures name a side."""
         return (
             f"{self._lead(more.scope)} call the {_words(more.attribute)} {_either(more.groups)} in "
-            f"{self._counted((more.k, more.n))}, those by {clean(less.scope['generator'])} in "
-            f"{self._counted((less.k, less.n))}; among those that name either side it is {more.k} of "
+            f"{more.k} of {more.n}, those by {clean(less.scope['generator'])} in "
+            f"{less.k} of {less.n}; among those that name either side it is {more.k} of "
             f"{more.either} and {less.k} of {less.either}."
         )
 
@@ -138,15 +135,20 @@ class CaptionWording:
         return f"{text}."
 
     def occlusion(
-        self, attribute: str, scope: Levels, counted: Sequence[Counted], ends: tuple[float, float]
+        self,
+        attribute: str,
+        scope: Levels,
+        counted: Sequence[Counted],
+        ends: tuple[float, float],
+        explains: bool,
     ) -> str:
         """Whether covers have to do with captions that name no group."""
         hidden, bare = counted
         size = hidden[0] / hidden[1] - bare[0] / bare[1]
-        verdict = "may explain a part of it" if ends[0] > 0 else "do not explain what is left unnamed"
+        verdict = "may explain a part of it" if explains else "do not explain what is left unnamed"
         return (
-            f"{self._lead(scope)} name no {_words(attribute)} in {self._counted(hidden)} that mention "
-            f"what covers a person and in {self._counted(bare)} that do not; the difference is "
+            f"{self._lead(scope)} name no {_words(attribute)} in {hidden[0]} of {hidden[1]} that mention "
+            f"what covers a person and in {bare[0]} of {bare[1]} that do not; the difference is "
             f"{two_decimals(size)}{span(*ends)}: covers {verdict}."
         )
 
@@ -162,13 +164,6 @@ class CaptionWording:
         if "prompt" in scope:
             return f"For {quoted(scope['prompt'])}{more}, captions of pictures{by}"
         return f"Captions of pictures{by}{more}"
-
-    def _counted(self, seen: Counted, clustered: bool = False) -> str:
-        """“12 of 100 [0.07–0.20]”; of captions that are not independent without an interval."""
-        if clustered:
-            return f"{seen[0]} of {seen[1]}"
-        low, high = wilson(seen[0], seen[1], level=self.level)
-        return f"{seen[0]} of {seen[1]}{span(float(low), float(high))}"
 
 
 def _share(row: Mapping[str, Any]) -> str:

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import compress
 from typing import Any
 
+import numpy as np
+
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
+from stereotrope.measure.selection import at_level, standing_out
 from stereotrope.measure.sentences import clean, quoted, span, two_decimals
 from stereotrope.tables import warnings_of
 
@@ -34,19 +38,27 @@ def stereotypes(evidence: RunEvidence) -> Iterator[Candidate]:
         )
         if row["p_value"] > _FEW:
             low[_place(row)[:2]] = row
-    for row in _centred(evidence):
+    scored = list(_centred(evidence))
+    told = [[row[name] for name in ("value", "high", "floor")] for row in scored]
+    value, high, floor = np.array(told, np.float64).reshape(-1, 3).T
+    below, level = standing_out(value, high, floor, level=evidence.level, below=True)
+    for row in compress(scored, below):
         scope = {name: level for name, level in scope_of(row).items() if name != "annotator"}
         score = low.get((frozenset(scope.items()), row["attribute"]))
-        if score is not None and row["high"] is not None and row["high"] < row["floor"]:
+        if score is not None:
+            size = at_level((row["value"], row["low"], row["high"]), evidence.level, level)
+            wide = row | {"low": size[1], "high": size[2]}
             yield Candidate(
                 "uniform",
                 scope,
                 row["attribute"],
-                row["floor"] - row["high"],
+                row["floor"] - (size[2] or 0.0),
                 "wals",
-                partial(_uniform, scope, row, score),
+                partial(_uniform, scope, wide, score),
                 partial(evidence.pictures.requested, scope),
                 parts=(str(row.get("annotator") or row["instrument"]),),
+                interval=size,
+                level=level,
             )
 
 
