@@ -234,7 +234,11 @@ FINDINGS = (
     Column("value", _F, "size of a difference; of a description its distance from the reference or the rest"),
     Column("low", _F, "lower end of its interval, which is widened for its being selected"),
     Column("high", _F, "upper end"),
-    Column("level", _F, "coverage of that interval; of a difference 1 − α × told / tested, α of this look"),
+    Column(
+        "level",
+        _F,
+        "coverage of that interval, 1 − error × told / all, of differences the error of this look",
+    ),
     Column("p_value", _F, "of the comparison, all its tests together"),
     Column("q_value", _F, "p after Benjamini–Hochberg over all comparisons, at the look that told it"),
     Column("image_ids", _S, "JSON list of the images that show it"),

@@ -77,7 +77,8 @@ _LISTS = {
         FindingList(
             "common",
             "What the pictures have in common",
-            "Descriptions of what other conditions do not show as often; nothing is tested.",
+            "What other conditions do not show as often; nothing is tested. Intervals are widened for having "
+            "been selected.",
             3,
         ),
         FindingList("instrument", "About the instruments", "What to mind of every number they gave.", 3),
