@@ -88,3 +88,12 @@ def test_clusters_that_stand_alone_are_held_in_many_cases(m: int, icc: float) ->
     for n in (5, 20):
         covered, _ = simulated(m, icc, n, 1_000)
         assert 0.935 < covered < 0.985, n
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 30])
+def test_clusters_of_one_member_have_wilsons_interval(k):
+    successes, trials = np.arange(40) < k, np.arange(40) < 30
+    found = cluster_share_interval(successes * trials, trials, level=0.9)
+    assert found == tuple(
+        float(end) for end in wilson(*effective_counts(successes * trials, trials), level=0.9)
+    )

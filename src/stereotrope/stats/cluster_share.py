@@ -1,5 +1,7 @@
 """Interval of a share over clusters that stand alone: nothing else says how alike their members are."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -60,6 +62,8 @@ def cluster_share_interval(
     """
     successes, trials = (np.asarray(of, np.float64)[np.asarray(n) > 0] for of in (k, n))
     hits, total = float(successes.sum()), float(trials.sum())
+    if crossed is None and trials.size and trials.min() == trials.max() == 1.0:
+        return _independent(hits, total, level)
     alike = sizes_alike(trials.size, total, float(trials @ trials))
     if trials.size < 2 or trials.max() < 2 or not alike or crossed is not None:
         counted = effective_counts(successes, trials, level=level, crossed=crossed)
@@ -78,6 +82,12 @@ def cluster_share_interval(
         ends = float(at[max(first - 1, 0)]), float(at[min(last, _NODES)])
     low, high = np.sin(np.interp([tail, 1 - tail], below, at)) ** 2
     return 0.0 if hits <= 0 else float(low), 1.0 if hits >= total else float(high)
+
+
+@lru_cache(maxsize=4096)
+def _independent(k: float, n: float, level: float) -> tuple[float, float]:
+    low, high = wilson(k, n, level=level)
+    return float(low), float(high)
 
 
 def _log_likelihood(counts: Floats, times: NDArray[np.int64], share: Floats) -> Floats:

@@ -23,7 +23,8 @@ class ScoreOfSums:
     """A score that depends on images through sums only.
 
     features: Shape (F, n): what each image adds to each sum.
-    score: Takes sums of shape (F, B) and gives scores of shape (B,), NaN where undefined.
+    score: Takes sums of shape (F, B) and gives scores of shape (B,), or (S, B) of several of them; NaN where
+        undefined.
     pseudo: Shape (F, M): images that might have been seen and were not, each as likely. Without any (M = 0) a
         sample in which all images agree never varies.
     """
@@ -38,8 +39,14 @@ class ScoreOfSums:
         return float(self.score(self.features.sum(axis=1, keepdims=True))[0])
 
     @property
+    def values(self) -> Floats:
+        """The scores of the images as they are, shape (S,): of one score as of several."""
+        found: Floats = np.atleast_2d(self.score(self.features.sum(axis=1, keepdims=True)))[:, 0]
+        return found
+
+    @property
     def moved(self) -> Floats:
-        """By how much each image moves the score, shape (n,); 0 where that is not to be had."""
+        """By how much each image moves the score, shape (…, n); 0 where that is not to be had."""
         sums = self.features.sum(axis=1, keepdims=True)
         ends = (self.score(np.maximum(sums + step * self.features, 0.0)) for step in (_STEP, -_STEP))
         return np.nan_to_num(np.subtract(*ends) / (2 * _STEP))
@@ -111,6 +118,11 @@ class Resample:
 
     def replicates(self, of: ScoreOfSums) -> tuple[Floats, float]:
         """Scores of the resamples, shape (n_resamples,), and the score that they are drawn around."""
+        sums, truth = self._sums(of)
+        return of.score(sums), float(of.score(truth)[0])
+
+    def _sums(self, of: ScoreOfSums) -> tuple[Floats, Floats]:
+        """Sums of the resamples, shape (F, n_resamples), and those that they are drawn around."""
         # Whole numbers are summed without rounding; others would be rounded as each processor does.
         if (of.features == np.rint(of.features)).all():
             sums = tally(of.features.astype(np.float32), self.weights).astype(np.float64)
@@ -119,11 +131,35 @@ class Resample:
         whole = of.features.sum(axis=1)
         kinds = of.pseudo.shape[1]
         if not kinds:
-            return of.score(sums), float(of.score(whole[:, None])[0])
+            return sums, whole[:, None]
         which = self._kinds(kinds)
         size = self.n / self.n_units
         truth = (1.0 - self._share) * whole + self._share * self.n * of.pseudo.mean(axis=1)
-        return of.score(sums + size * (of.pseudo @ which)), float(of.score(truth[:, None])[0])
+        return sums + size * (of.pseudo @ which), truth[:, None]
+
+    def percentiles(self, of: ScoreOfSums, *, level: float) -> Floats:
+        """Percentile intervals of one score or several, as :meth:`interval` gives them, shape (S, 2)."""
+        values = of.values
+        undefined = np.full((len(values), 2), np.nan)
+        if not self.n_resamples or not self.n:
+            return undefined
+        sums, truth = self._sums(of)
+        # NaN stands last.
+        drawn, around = np.sort(np.atleast_2d(of.score(sums)), axis=1), np.atleast_2d(of.score(truth))[:, 0]
+        known = (~np.isnan(drawn)).sum(axis=1)
+        last = np.take_along_axis(drawn, np.maximum(known - 1, 0)[:, None], axis=1)[:, 0]
+        varied = (known > 1) & ~(last - drawn[:, 0] < 1e-12) & ~np.isnan(around)
+        at = np.array([0.5 - level / 2.0, 0.5 + level / 2.0]) * (np.maximum(known, 2)[:, None] - 1)
+        before = at.astype(np.int64)
+        places = (np.minimum(before + step, self.n_resamples - 1) for step in (0, 1))
+        lower, upper = (np.take_along_axis(drawn, place, axis=1) for place in places)
+        ends = (upper - lower) * (at - before) + lower
+        ends[:, 0], ends[:, 1] = np.minimum(ends[:, 0], values), np.maximum(ends[:, 1], values)
+        if self.across:
+            moved = zip(np.atleast_2d(of.moved), varied, strict=True)
+            reach = np.array([self.across.reach(by, level=level) if some else 1.0 for by, some in moved])
+            ends += (reach - 1)[:, None] * (ends - values[:, None])
+        return np.where(varied[:, None], ends, undefined)
 
     def interval(self, of: ScoreOfSums, *, level: float, curved: bool = False) -> tuple[float, float]:
         """Bootstrap interval of a score.
@@ -136,16 +172,14 @@ class Resample:
         """
         if not self.n_resamples or not self.n:
             return float("nan"), float("nan")
+        if not curved:
+            low, high = self.percentiles(of, level=level)[0].tolist()
+            return low, high
         drawn, truth = self.replicates(of)
         known = drawn[~np.isnan(drawn)]
         if len(known) < 2 or np.ptp(known) < 1e-12 or np.isnan(truth):
             return float("nan"), float("nan")
         reach = self.across.reach(of.moved, level=level) if self.across else 1.0
-        if not curved:
-            ends = np.array([0.5 - level / 2.0, 0.5 + level / 2.0]) * (len(known) - 1)
-            low, high = np.interp(ends, np.arange(len(known)), np.sort(known)).tolist()
-            low, high, more = min(low, of.value), max(high, of.value), reach - 1
-            return low - more * (of.value - low), high + more * (high - of.value)
         bias = float(known.mean()) - truth
         half = reach * normal_quantile(level) * float(np.hypot(known.std(ddof=1), bias))
         return of.value - bias / 2.0 - half, of.value - bias / 2.0 + half

@@ -31,11 +31,19 @@ def _seen(counts: Floats) -> Floats:
 
 def signed_gap(counts: Floats, *, sides: Sides) -> Floats:
     """Share of the first side less that of the second."""
-    p = shares(counts)
+    return np.asarray(signed_gaps(counts, sides=[sides])[0], np.float64)
+
+
+def signed_gaps(counts: Floats, *, sides: Sequence[Sides]) -> Floats:
+    """:func:`signed_gap` of several sides, along the first axis."""
+    p, gaps = shares(counts), np.full((len(sides), counts.shape[1]), np.nan)
     if not len(p):
-        return np.full(counts.shape[1], np.nan)
-    gap = p[list(sides.first)].sum(axis=0) - p[list(sides.second)].sum(axis=0)
-    return np.asarray(np.where(np.isnan(p[0]), np.nan, gap), np.float64)
+        return gaps
+    single = [at for at, one in enumerate(sides) if len(one.first) == len(one.second) == 1]
+    gaps[single] = p[[sides[at].first[0] for at in single]] - p[[sides[at].second[0] for at in single]]
+    for at in set(range(len(sides))).difference(single):
+        gaps[at] = p[list(sides[at].first)].sum(axis=0) - p[list(sides[at].second)].sum(axis=0)
+    return np.asarray(np.where(np.isnan(p[0]), np.nan, gaps), np.float64)
 
 
 def bias_score(counts: Floats, *, released: bool) -> Floats:

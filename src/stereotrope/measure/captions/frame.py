@@ -64,6 +64,8 @@ class Captions:
     def labels(self, attribute: str) -> pl.Series:
         """Each caption's label of an attribute."""
         frame = to_polars(self.frame, what="captions", needs=[attribute])
+        if frame[attribute].dtype == pl.String:
+            return frame[attribute]
         return frame.select(as_text(frame, attribute)).to_series()
 
     def found(self, column: str) -> pl.Series:

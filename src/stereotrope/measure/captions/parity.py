@@ -5,15 +5,16 @@ from functools import partial
 
 import numpy as np
 
-from stereotrope.measure.captions.formulas import group_score, signed_gap
+from stereotrope.measure.captions.formulas import group_score, signed_gaps
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.rows import (
     ScoreRow,
     above_floor,
     caption_measure,
+    clipped,
+    described,
     group_row,
-    scored,
     undefined,
 )
 from stereotrope.measure.units import SEEDS_COUNTED
@@ -86,13 +87,13 @@ def parity_difference(
     [('f', 'm', 0.25)]
     """
     counted = count_groups(cell, attribute, groups, unknown)
-    rows = []
-    for sides in sides_of(counted, of, against, groups):
-        row = _signed_row(cell, counted, sides)
+    rows, of_groups = [], counted.columns.sum(axis=1)
+    every = sides_of(counted, of, against, groups)
+    for sides, row in zip(every, _signed_rows(cell, counted, every), strict=True):
         if "undefined" not in row:
             row = _folded(row)
             if not cell.released:
-                both = int(counted.columns[[*sides.first, *sides.second]].sum())
+                both = int(of_groups[[*sides.first, *sides.second]].sum())
                 row = above_floor(row, expected_tie(both, counted.n), 1.0)
         rows.append(row)
     return rows
@@ -151,19 +152,28 @@ def signed_parity(
     [-0.25]
     """
     counted = count_groups(cell, attribute, groups, unknown)
-    return [_signed_row(cell, counted, sides) for sides in sides_of(counted, of, against, groups)]
+    return _signed_rows(cell, counted, sides_of(counted, of, against, groups))
 
 
-def _signed_row(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:
-    marked = {"category": sides.of, "reference": sides.against, "sides": sides.chosen}
-    row = group_row(cell, counted, **marked)
+def _signed_rows(cell: Captions, counted: Groups, every: Sequence[Sides]) -> list[ScoreRow]:
+    """Rows of all sides, whose scores are made together."""
+    whole = group_row(cell, counted)
+    rows = [{**whole, "category": of.of, "reference": of.against, "sides": of.chosen} for of in every]
     if not counted.n:
-        return undefined(row, NO_GROUP)
-    if not sides.first and not sides.second:
-        return undefined(row, NO_SIDE)
-    score = group_score(counted.columns, partial(signed_gap, sides=sides))
-    row = scored(row, cell, score, limits=(-1.0, 1.0), method=counted.method)
-    return row | _over_prompts(cell, counted, sides) if cell.clustered and cell.resample.n_resamples else row
+        return [undefined(row, NO_GROUP) for row in rows]
+    score = group_score(counted.columns, partial(signed_gaps, sides=every))
+    ends, method = (
+        cell.resample.percentiles(score, level=cell.level),
+        described(cell, counted.method, "percentile"),
+    )
+    for at, (sides, value) in enumerate(zip(every, score.values.tolist(), strict=True)):
+        if not sides.first and not sides.second:
+            rows[at] = undefined(rows[at], NO_SIDE)
+            continue
+        rows[at] |= {"value": value, **clipped(*ends[at].tolist(), (-1.0, 1.0)), "method": method}
+        if cell.clustered and cell.resample.n_resamples:
+            rows[at] |= _over_prompts(cell, counted, sides)
+    return rows
 
 
 def _over_prompts(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:

@@ -340,12 +340,14 @@ def _missing_rows(cell: Captions, elements: Sequence[str], column: str, none: st
         whole = share_of_captions(
             {**row, "method": method}, cell, cell.hits(column, listed) < len(listed), could
         )
-    found = cell.found(column)
+    place, lacking = {name: at for at, name in enumerate(listed)}, np.ones((len(listed), cell.n), bool)
+    for at, found in enumerate(cell.found(column).to_list()):
+        lacking[[place[name] for name in found if name in place], at] = False
     return [
         {**whole, "n_categories": len(listed)},
         *(
-            share_of_captions({**row, "category": name}, cell, ~found.list.contains(name).to_numpy(), could)
-            for name in listed
+            share_of_captions({**row, "category": name}, cell, lack, could)
+            for name, lack in zip(listed, lacking, strict=True)
         ),
     ]
 
