@@ -103,7 +103,7 @@ class RubricJudge(ChatAnnotator):
         self.order_seed, self.max_side = order_seed, max_side
         self.items: tuple[RubricItem, ...] = rubric.items
         self.attributes: Attributes = self._attributes()
-        self._design: Design = {}
+        self.tell_design({})
         self._shown_query: str | None = None
 
     def _attributes(self) -> Attributes:
@@ -119,8 +119,7 @@ class RubricJudge(ChatAnnotator):
         """The factors of family and query."""
         return tuple(dict.fromkeys(name for name in (self._family, self.query) if name is not None))
 
-    @property
-    def _family(self) -> str | None:
+    def _family_of_design(self) -> str | None:
         """The factor of families, found by its levels where none is named."""
         if self.family is not None or not self.rubric.families:
             return self.family
@@ -149,6 +148,7 @@ class RubricJudge(ChatAnnotator):
     def tell_design(self, design: Design) -> None:
         """Know the factors and their levels."""
         self._design = design
+        self._family = self._family_of_design()
 
     def require(self) -> None:
         """Refuse a design without the factors that it needs, or with a family that no item applies to.

@@ -25,6 +25,8 @@ Where = tuple[str | int, ...]
 _ATTRIBUTES = ("attribute", "attributes")
 _FEW = {"n_permutations": 99, "n_bootstrap": 100}
 """Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
+_LEVELS = 50
+"""Levels of a factor that measures of sets are tried on: these refuse no level, and queries are many."""
 
 
 def setting_of(
@@ -207,8 +209,8 @@ def _composed(names: Any) -> Any:
 
 def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSetting, source: Source) -> None:
     """Call every measure on made-up labels: what it refuses is told before a picture is paid for."""
-    labels, images = _made_up(setting)
-    frames: dict[MeasureFrame, pl.DataFrame] = {}
+    made_up = {few: _made_up(setting, _LEVELS if few else None) for few in (False, True)}
+    frames: dict[tuple[MeasureFrame, bool], pl.DataFrame] = {}
     done: list[pl.DataFrame] = []
     for call, where in calls:
         few = {k: min(n, _FEW[k]) for k, n in call.arguments.items() if k in _FEW}
@@ -218,9 +220,11 @@ def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSettin
                 data = pl.concat(done, how="diagonal")
                 data = data if call.baseline_model is None else data.with_columns(model)
             else:
-                if call.frame not in frames:
-                    frames[call.frame] = call.frame.made_up(images, labels)
-                data = frames[call.frame]
+                which = call.frame, call.info.subject == "set"
+                if which not in frames:
+                    labels, images = made_up[which[1]]
+                    frames[which] = call.frame.made_up(images, labels)
+                data = frames[which]
                 if call.baseline_model is not None:
                     again = pl.concat_str("image_id", pl.lit(" too")).alias("image_id")
                     data = pl.concat([data, data.with_columns(model, again)])
@@ -252,11 +256,11 @@ def _in_both(call: MeasureCall, made: pl.DataFrame, other: MeasureCall, before: 
     )
 
 
-def _made_up(setting: MeasureSetting) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Labels and images, one picture a level."""
+def _made_up(setting: MeasureSetting, most: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Labels and images, one picture a level, of at most so many of each factor."""
     prompts, factors = setting.prompts, setting.factors
     few = pl.concat(
-        [prompts.head(1), *(prompts.unique(f, keep="first", maintain_order=True) for f in factors)]
+        [prompts.head(1), *(prompts.unique(f, keep="first", maintain_order=True)[:most] for f in factors)]
     )
     images = few.unique("prompt_id", keep="first", maintain_order=True).select(
         pl.col("prompt_id").alias("image_id"),

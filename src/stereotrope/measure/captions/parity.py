@@ -162,15 +162,13 @@ def _signed_rows(cell: Captions, counted: Groups, every: Sequence[Sides]) -> lis
     if not counted.n:
         return [undefined(row, NO_GROUP) for row in rows]
     score = group_score(counted.columns, partial(signed_gaps, sides=every))
-    ends, method = (
-        cell.resample.percentiles(score, level=cell.level),
-        described(cell, counted.method, "percentile"),
-    )
-    for at, (sides, value) in enumerate(zip(every, score.values.tolist(), strict=True)):
+    ends = cell.resample.percentiles(score, level=cell.level).tolist()
+    method = described(cell, counted.method, "percentile")
+    for at, (sides, value, (low, high)) in enumerate(zip(every, score.values.tolist(), ends, strict=True)):
         if not sides.first and not sides.second:
             rows[at] = undefined(rows[at], NO_SIDE)
             continue
-        rows[at] |= {"value": value, **clipped(*ends[at].tolist(), (-1.0, 1.0)), "method": method}
+        rows[at] |= {"value": value, **clipped(low, high, (-1.0, 1.0)), "method": method}
         if cell.clustered and cell.resample.n_resamples:
             rows[at] |= _over_prompts(cell, counted, sides)
     return rows
