@@ -161,29 +161,49 @@ def code_labels(
         invalid = pl.col("excluded").is_null() & lists.outside(tidy)
         tidy = tidy.with_columns(excluded=pl.when(invalid).then(pl.lit("invalid")).otherwise("excluded"))
     identity = ["image_id", *factors, group]
-    images = tidy.select(identity).unique().sort(identity)
-    tidy = tidy.join(images.with_row_index("_row"), on=identity, how="left", nulls_equal=True)
-    names = tuple(sorted(tidy["attribute"].unique().to_list()))
+    shared = [SEED_COLUMN] if seeds_shared(tidy, [*factors, group]) else []
+    ranks = {f"_{of}": pl.col(of).rank("dense").cast(pl.Int32) - 1 for of in ("prompt_id", *shared)}
+    tidy = tidy.with_columns(**ranks)
+    parts = tidy.partition_by("attribute", as_dict=True, maintain_order=True)
+    names = tuple(sorted(name for (name,) in parts))
     reasons = tuple(sorted(tidy["excluded"].drop_nulls().unique().to_list()))
+    images, rows = _images([parts[name,].select(identity) for name in names], tidy.select(identity))
     codes = np.full((images.height, len(names)), -1, dtype=np.int32)
     why = np.full_like(codes, -1)
-    values: list[tuple[str, ...]] = []
-    for column, name in enumerate(names):
-        mine = tidy.filter(pl.col("attribute") == name)
-        counts = mine.filter(pl.col("excluded").is_null())
-        found = tuple(counts["value"].unique().sort().to_list())
-        codes[counts["_row"].to_numpy(), column] = _codes(counts["value"], found)
-        out = mine.filter(pl.col("excluded").is_not_null())
-        why[out["_row"].to_numpy(), column] = _codes(out["excluded"], reasons)
-        values.append(found)
     prompts, seeds = (np.full(images.height, -1, dtype=np.int32) for _ in range(2))
-    shared = [SEED_COLUMN] if seeds_shared(tidy, [*factors, group]) else []
-    for name, of in zip(["prompt_id", *shared], (prompts, seeds), strict=False):
-        known = tidy.select("_row", pl.col(name).rank("dense").cast(pl.Int32) - 1).drop_nulls()
-        of[known["_row"].to_numpy()] = known[name].to_numpy()
+    values: list[tuple[str, ...]] = []
+    for column, (name, row) in enumerate(zip(names, rows, strict=True)):
+        mine = parts[name,]
+        usable = mine["excluded"].is_null()
+        counts, out = mine["value"].filter(usable), mine["excluded"].filter(~usable)
+        found = tuple(counts.unique().sort().to_list())
+        codes[row[usable.to_numpy()], column] = _codes(counts, found)
+        why[row[~usable.to_numpy()], column] = _codes(out, reasons)
+        values.append(found)
+        for one, of in zip(ranks, (prompts, seeds), strict=False):
+            given = mine[one].is_not_null().to_numpy()
+            of[row[given]] = mine[one].drop_nulls().to_numpy()
     return CodedLabels(
         names, tuple(values), reasons, tuple(factors), group, images, codes, why, prompts, seeds
     )
+
+
+def _images(parts: Sequence[pl.DataFrame], every: pl.DataFrame) -> tuple[pl.DataFrame, list[Ints]]:
+    """Images of labels, sorted, and the row of each label's image by attribute.
+
+    parts: What tells images apart, by attribute; an image has one label of each at most.
+    every: The same of all labels.
+    """
+    if parts and all(part.equals(parts[0]) for part in parts[1:]):
+        # Every attribute has the same images in the same order: no label has to be looked up.
+        order = parts[0].with_row_index("_row").sort(every.columns)
+        row = np.empty(order.height, np.int64)
+        row[order["_row"].to_numpy()] = np.arange(order.height)
+        return order.drop("_row"), [row] * len(parts)
+    images = every.unique().sort(every.columns)
+    numbered = images.with_row_index("_row")
+    how: dict[str, Any] = {"on": every.columns, "how": "left", "nulls_equal": True, "maintain_order": "left"}
+    return images, [part.join(numbered, **how)["_row"].to_numpy().astype(np.int64) for part in parts]
 
 
 def _codes(series: pl.Series, values: Sequence[str]) -> Codes:
