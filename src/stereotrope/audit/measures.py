@@ -1,9 +1,12 @@
 """Which measures an audit computes, with what arguments."""
 
+import hashlib
 import inspect
+import pickle
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,8 @@ _FEW = {"n_permutations": 99, "n_bootstrap": 100}
 """Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
 _LEVELS = 50
 """Levels of a factor that measures of sets are tried on: these refuse no level, and queries are many."""
+_REHEARSED: dict[bytes, list[MeasureInfo | MeasureFrame]] = {}
+"""Rehearsals that this process came through: an audit is planned to be shown, run, and measured again."""
 
 
 def setting_of(
@@ -210,6 +215,10 @@ def _composed(names: Any) -> Any:
 def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSetting, source: Source) -> None:
     """Call every measure on made-up labels: what it refuses is told before a picture is paid for."""
     made_up = {few: _made_up(setting, _LEVELS if few else None) for few in (False, True)}
+    registered = [each for call, _ in calls for each in (call.info, call.frame)]
+    rehearsal = _fingerprint(calls, *made_up[False], *made_up[True])
+    if all(map(is_, _REHEARSED.get(rehearsal, [None]), registered)):
+        return
     frames: dict[tuple[MeasureFrame, bool], pl.DataFrame] = {}
     done: list[pl.DataFrame] = []
     for call, where in calls:
@@ -235,11 +244,18 @@ def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSettin
         for (other, _), rows in zip(calls, done[:-1], strict=False):
             if told := _in_both(call, done[-1], other, rows):
                 raise source.error(told, *where)
+    _REHEARSED[rehearsal] = registered
+
+
+def _fingerprint(calls: Sequence[tuple[MeasureCall, Where]], *frames: pl.DataFrame) -> bytes:
+    """What tells a rehearsal from others, but for what is registered of its measures."""
+    told = [{key: value for key, value in vars(call).items() if key != "frame"} for call, _ in calls]
+    return hashlib.sha256(pickle.dumps((told, frames))).digest()
 
 
 def _in_both(call: MeasureCall, made: pl.DataFrame, other: MeasureCall, before: pl.DataFrame) -> str | None:
     """What to say where a call gives rows of one scope with those of another that is listed before."""
-    if {*made["measure"].unique()}.isdisjoint(before["measure"].unique()):
+    if set(made["measure"].to_list()).isdisjoint(before["measure"].to_list()):
         return None
     both = pl.concat([before, made], how="diagonal")
     names = scope_columns(both)

@@ -286,23 +286,28 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
         raise ValueError(f"it must give a frame of estimates, found {type(made).__name__}")
     types = polars_types(ESTIMATES)
     require_frame(made, types, further=pl.String(), unique=scope_columns(made))
-    strange = made.filter(~pl.col("measure").is_in(list(names)).fill_null(False))["measure"]
-    if strange.len():
-        raise ValueError(f"a row bears the measure {strange[0]!r}; it may be: {', '.join(sorted(names))}")
+    difference = pl.col("baseline").is_not_null()
+    kinds = made.group_by("measure", "definition", difference, maintain_order=True)
+    extremes = kinds.agg(least=pl.col("value").min(), most=pl.col("value").max())
+    for name in extremes["measure"]:
+        if name not in names:
+            raise ValueError(f"a row bears the measure {name!r}; it may be: {', '.join(sorted(names))}")
     finite = made.select(pl.col(pl.Float64).is_finite().all()).to_dicts()[0]
     if wrong := [column for column, is_finite in finite.items() if not is_finite]:
         raise ValueError(f"column {wrong[0]!r} has a number that is not finite; give null")
-    for (name, definition, baseline), part in made.group_by("measure", "definition", "baseline"):
-        low, high = bounds_of(name, definition, difference=baseline is not None)
+    for name, definition, is_difference, *found in extremes.iter_rows():
+        low, high = bounds_of(name, definition, difference=is_difference)
         ends = (-math.inf if low is None else low - 1e-9, math.inf if high is None else high + 1e-9)
-        for outside in part.filter(~pl.col("value").is_between(*ends))["value"]:
-            raise ValueError(f"{name} has the value {outside:g}, and its bounds are {low} to {high}")
-    for what, impossible in _IMPOSSIBLE.items():
-        for row in made.filter(impossible).head(1).iter_rows(named=True):
-            found = ", ".join(
-                f"{name} {row[name]:g}" for name in impossible.meta.root_names() if row[name] is not None
-            )
-            raise ValueError(f"{what}; a row of {row['measure']} has {found}")
+        for value in found:
+            if value is not None and not ends[0] <= value <= ends[1]:
+                raise ValueError(f"{name} has the value {value:g}, and its bounds are {low} to {high}")
+    broken = made.select(rule.any().alias(what) for what, rule in _IMPOSSIBLE.items()).to_dicts()[0]
+    for what in filter(broken.get, broken):
+        row = made.filter(_IMPOSSIBLE[what]).row(0, named=True)
+        told = ", ".join(
+            f"{name} {row[name]:g}" for name in _IMPOSSIBLE[what].meta.root_names() if row[name] is not None
+        )
+        raise ValueError(f"{what}; a row of {row['measure']} has {told}")
 
 
 def scope_columns(estimates: pl.DataFrame) -> list[str]:

@@ -104,7 +104,7 @@ def _chapter(
     prose = material.explain(family)
     frames = {series: series.rows(material.estimates) for series in made}
     drawn = [m for m in made if any(f.panels for f in made[m])]
-    undefined = [m for m in made if made[m] and not frames[m]["value"].drop_nulls().len()]
+    undefined = [m for m in made if made[m] and not frames[m]["value"].count()]
     silent = [m for m in made if m in undefined or (made[m] and not drawn)]
     remarks = [_remark(material, m, made[m][0], frames[m] if m in undefined else None) for m in silent]
     shown = [m for m in made if m not in undefined] if drawn else []
@@ -175,15 +175,15 @@ def _remark(material: Material, series: Series, figure: Figure, undefined: pl.Da
 def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     """The rows of a large figure that are farthest from what they would read if there were nothing."""
     whole = frame.filter(OVER_ALL)
-    frame = whole if whole["value"].drop_nulls().len() else frame
+    frame = whole if whole["value"].count() else frame
     definition = frame.filter(pl.col("value").is_not_null())["definition"][0]
     every = frame.filter(pl.col("definition").eq_missing(definition))
     frame = _once(every)
-    chosen = _chosen(frame, min(_STRONGEST, frame["value"].drop_nulls().len()), every.height - frame.height)
+    chosen = _chosen(frame, min(_STRONGEST, frame["value"].count()), every.height - frame.height)
     prose = material.explain(series_of(frame.row(0, named=True)), definition)
     columns = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
     columns += varying_columns(material, frame)
-    floors = bool(frame["floor"].drop_nulls().len())
+    floors = bool(frame["floor"].count())
     records = sorted(
         frame.filter(pl.col("value").is_not_null()).iter_rows(named=True),
         key=lambda r: (
@@ -209,18 +209,18 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
 
 def _chosen(frame: pl.DataFrame, shown: int, mirrored: int) -> str:
     """Which rows are shown, of how many."""
-    defined = frame["value"].drop_nulls().len()
+    defined = frame["value"].count()
     more = f"; {thousands(mirrored)} more say the same of the other of two values" if mirrored else ""
     if shown == defined:
         return f"All {count(shown, 'defined row')}, the strongest first{more}."
-    if frame["floor"].drop_nulls().len():
+    if frame["floor"].count():
         return f"The {shown} rows farthest above their noise floor, of {thousands(defined)}{more}."
     return f"The {shown} largest of {thousands(defined)} rows{more}."
 
 
 def _once(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows without those that only mirror others: of two values of an attribute one says it all."""
-    if not frame["category"].drop_nulls().len() or frame["attribute"].null_count():
+    if not frame["category"].count() or frame["attribute"].null_count():
         return frame
     kept = []
     for _, rows in frame.group_by("attribute", maintain_order=True):

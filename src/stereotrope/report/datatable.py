@@ -172,7 +172,7 @@ _ALWAYS = ("value", "n", "measure")
 def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str = "") -> Table:
     """The estimates as a table with one formatting, columns without content left out."""
     names = frame.columns
-    filled = [c for c in names if frame[c].drop_nulls().len()]
+    filled = [c for c in names if frame[c].count()]
     further = names[names.index("definition") + 1 : names.index("contrast")]
     kinds = (("generator", *material.factors), ("reference", "attribute", "category"), further)
     scope = list(dict.fromkeys(c for kind in kinds for c in filled if c in kind))

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -77,7 +77,7 @@ def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -
     LaTeX and Markdown are for print: four significant digits, what all rows have in common said once below,
     no lists of pictures, and at most :data:`MOST_TEXT_ROWS` rows.
     """
-    guarded = frame.with_columns(_guarded(s) for s in frame if s.dtype == pl.String)
+    guarded = frame.with_columns(_guarded(frame))
     texts = {"csv": guarded.rename({c: escape.csv(c) for c in frame.columns}).write_csv()}
     if frame.height <= MOST_TEXT_ROWS:
         texts |= {"md": _markdown(frame, caption), "tex": _latex(frame, caption, name)}
@@ -88,10 +88,12 @@ def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -
     out.write(f"{name}.parquet", parquet.getvalue())
 
 
-def _guarded(texts: pl.Series) -> pl.Series:
-    """Each different text is guarded once: most columns hold few, and few hold any to guard."""
-    changed = {text: safe for text in texts.unique() if text and (safe := escape.csv(text)) != text}
-    return texts.replace(changed) if changed else texts
+def _guarded(frame: pl.DataFrame) -> Iterator[pl.Expr]:
+    """Each different text of a column is guarded once: most columns hold few, and few hold any to guard."""
+    different = frame.select(pl.col(pl.String).unique().implode()).to_dict(as_series=False)
+    for name, (texts,) in different.items():
+        if changed := {text: safe for text in texts if text and (safe := escape.csv(text)) != text}:
+            yield pl.col(name).replace(changed)
 
 
 def _for_print(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:

@@ -102,7 +102,7 @@ def _attribute_figures(
 
 
 def _is_signed(rows: pl.DataFrame) -> bool:
-    return any(v < 0 for v in rows["value"].drop_nulls()) or rows["reference"].drop_nulls().len() > 0
+    return any(v < 0 for v in rows["value"].drop_nulls()) or rows["reference"].count() > 0
 
 
 def _strips_figure(
@@ -194,7 +194,7 @@ def _dots_figure(
         levels = frame.filter(pl.col("value").is_not_null())[factor].unique().to_list()
         known = frame[factor].drop_nulls().unique().to_list()
         names = sorted(known, key=lambda v: material.position(factor, v)) + ["–"] * (None in levels)
-    drawable = [(heading, part) for heading, part in parts if part["value"].drop_nulls().len()]
+    drawable = [(heading, part) for heading, part in parts if part["value"].count()]
     made = [(heading, *_dot_rows(material, part, layout, prose)) for heading, part in drawable[:MOST_PANELS]]
     made = [] if undrawn else made
     wrapped = LABEL_SIGNS if any(len(r["label"]) > _WHOLE_LABEL for _, rows, _ in made for r in rows) else 0

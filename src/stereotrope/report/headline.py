@@ -117,7 +117,7 @@ def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> st
         c for c in material.info.get("measures") or [] if "baseline" in c and c.get("group") in of_design
     ]
     held = [{*(call.get("within") or call.get("by") or ())} for call in calls]
-    others = [(f, prompts[f].drop_nulls().len()) for f in material.shown if f not in of_design]
+    others = [(f, prompts[f].count()) for f in material.shown if f not in of_design]
     parts = [
         f"{'same' if has_levels else 'no'} {words(f)}"
         for f, has_levels in others

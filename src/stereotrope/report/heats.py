@@ -125,7 +125,7 @@ def _figure(
     panels: list[Panel] = []
     longest = widest = 0
     for heading, part in parts:
-        if not part["value"].drop_nulls().len():
+        if not part["value"].count():
             continue
         records = sorted(
             part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in layout.lines]
@@ -182,7 +182,7 @@ def _notes(frame: pl.DataFrame, *, drawn: bool) -> list[str]:
     if drawn and len(tested):
         where = "table gives" if frame.height <= MOST_ROWS else "files give"
         floor = f" The numbers include the noise floor, which the {where} for each cell."
-        told = floor if frame["floor"].drop_nulls().len() else ""
+        told = floor if frame["floor"].count() else ""
         notes.insert(0, f"* q ≤ {SIGNIFICANT}.{told}")
     return notes
 

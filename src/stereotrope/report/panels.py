@@ -232,7 +232,7 @@ def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool 
     if undefined:
         are = f"{thousands(undefined)} of {count(frame.height, 'row')} {'is' if undefined == 1 else 'are'}"
         notes.append(f"{are} not defined: {undefined_words(frame)}.")
-    if frame["bound_low"].drop_nulls().len():
+    if frame["bound_low"].count():
         notes.append(
             "Where more than 5% of the labels are missing, the table gives the bounds: the value if none, "
             "and if all, of these were the one counted."

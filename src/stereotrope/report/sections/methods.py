@@ -142,8 +142,8 @@ def _measure_words(material: Material, series: Series) -> list[dict[str, str]]:
 def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bool = False) -> dict[str, str]:
     whole = every.filter(OVER_ALL)
     frame = whole if whole.height else every
-    told = frame.select("definition", "source", "method")
-    definitions, sources, each = (c.drop_nulls().unique(maintain_order=True).to_list() for c in told)
+    told = pl.col("definition", "source", "method").drop_nulls().unique(maintain_order=True).implode()
+    ((definitions, sources, each),) = frame.select(told).rows()
     methods = alike_but_for_a_number(each)
     more = [f"{len(methods) - _MOST_WAYS} more"] * (len(methods) > _MOST_WAYS)
     definition = every["definition"][0]

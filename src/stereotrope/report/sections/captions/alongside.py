@@ -100,7 +100,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         self.frame, material = self.basis.frame, self.material
-        named = [c for c in material.shown if c in self.frame.columns and self.frame[c].drop_nulls().len()]
+        named = [c for c in material.shown if c in self.frame.columns and self.frame[c].count()]
         others = ("generator", "annotator")
         self.scope = named or [c for c in material.scope_columns(self.frame) if c not in others]
         self.prose: MeasureProse

@@ -144,7 +144,7 @@ def evenness_figure(drawing: Drawing) -> Figure:
             look = replace(look, domain=(0.0, 1.0), base=1.0)
         heading = _HEADS.get(measure, parts[measure].short)
         drawing.add(heading, drawing.lines(rows, ["attribute"]), look, _MOST_EVEN)
-    if frame["floor"].drop_nulls().len() and frame["generator"].n_unique() <= MOST_SERIES:
+    if frame["floor"].count() and frame["generator"].n_unique() <= MOST_SERIES:
         drawing.notes.append(
             "The grey band ends at what equally frequent groups would read at this number of captions."
         )

@@ -71,9 +71,9 @@ def _pairs(ratios: Ratios, frame: pl.DataFrame, *, both: bool, top: float | None
             panels.append(Panel(group, spec, panel_words(prose.title, group, cells), len(lines)))
     wide = sum(map(head_width, ratios.lines)) > _HEADS_BESIDE
     notes = notes_of(frame, 0, 0, dots=False)
-    if panels and frame["q_value"].drop_nulls().len():
+    if panels and frame["q_value"].count():
         floor = " The numbers include the noise floor, which the table gives."
-        notes.insert(0, f"* q ≤ {SIGNIFICANT}.{floor if frame['floor'].drop_nulls().len() else ''}")
+        notes.insert(0, f"* q ≤ {SIGNIFICANT}.{floor if frame['floor'].count() else ''}")
     direction = "" if both else "Each number is of the model at the left, less the one above. "
     return scenario_figure(
         ratios, frame, measure, panels, stacked=wide, notes=notes, reads=f"{direction}{prose.reads}"
