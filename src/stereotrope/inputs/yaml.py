@@ -1,6 +1,7 @@
 """YAML that people write by hand: its tree, and the line on which everything in it stands."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ _LONGEST = 200
 
 
 def read_tree(text: str, error: Callable[[str, int], Exception]) -> Any:
-    """Read a YAML text as a tree that knows its lines.
+    """Read a YAML text as a tree that knows its lines; it is shared, and only to be read.
 
     text: The text. A key that stands twice in one mapping is a mistake.
     error: Makes what is raised from a message and a line.
     Raises Exception: What ``error`` makes: the text is not YAML.
     """
     try:
-        return YAML(typ="rt", pure=True).load(text)
+        return _loaded(text)
     except MarkedYAMLError as found:
         mark = found.problem_mark or found.context_mark
         # ruamel repeats the value of a doubled key, which may be anything.
@@ -41,6 +42,12 @@ def read_tree(text: str, error: Callable[[str, int], Exception]) -> Any:
         first = (str(found).splitlines() or ["unreadable"])[0].split("; use sys.")[0]
         first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}… ({len(first)} characters)"
         raise error(f"not readable as YAML: {first}; correct it", 1) from None
+
+
+@lru_cache(maxsize=16)
+def _loaded(text: str) -> Any:
+    """Plans, runs and reports of an audit read its files again and again, at a millisecond a line."""
+    return YAML(typ="rt", pure=True).load(text)
 
 
 def line_of(tree: Any, location: Sequence[Any]) -> int:

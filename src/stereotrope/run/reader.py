@@ -1,6 +1,7 @@
 """A run, opened to be read: any number of readers, at any time, beside a writer."""
 
 import contextlib
+import copy
 import functools
 import io
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,12 @@ from stereotrope.tables import (
 _SHOWN_FINDINGS = 5
 
 
+@functools.lru_cache(maxsize=8)
+def _loaded(text: str) -> Any:
+    """An audit file, parsed once for a run, its report, and who opens it afterwards."""
+    return YAML(typ="safe").load(text)
+
+
 class Run:
     """What a run folder holds, read when first asked for.
 
@@ -71,7 +78,7 @@ class Run:
     def audit(self) -> dict[str, Any]:
         """The frozen audit file, parsed."""
         try:
-            parsed = YAML(typ="safe").load(self.audit_text)
+            parsed = copy.deepcopy(_loaded(self.audit_text))
         except YAMLError as error:
             raise self._no_audit(error) from error
         if not isinstance(parsed, dict):
