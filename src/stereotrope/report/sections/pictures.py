@@ -248,7 +248,8 @@ add_section(
 add_section(
     "cases",
     "Repetition and change, with the pictures",
-    lead="Conditions in which all pictures agree, and most frequent values that change.",
+    lead="Conditions in which all pictures agree, and most frequent values that change. Intervals are "
+    "widened for having been selected.",
     place=90,
     make=_cases,
     large=lambda material: exhibited(material, _cases_of(material)[:_CASES]),
