@@ -231,7 +231,11 @@ FINDINGS = (
     Column("attribute", _S, "attribute it is about, null where none"),
     Column("sentence", _S, "the finding in one full sentence with its numbers"),
     Column("measure", _S, "measure of the estimate behind it"),
-    Column("value", _F, "size of a difference; of a description its distance from the reference or the rest"),
+    Column(
+        "value",
+        _F,
+        "size of a difference; of a description its distance from others, or the score that it tells",
+    ),
     Column("low", _F, "lower end of its interval, which is widened for its being selected"),
     Column("high", _F, "upper end"),
     Column(

@@ -48,8 +48,8 @@ class Candidate:
     n: The same, where images are its units.
     interval, size: Size of what is told by its sentence, with the ends of its interval, and of a tested
         difference the words before it.
-    level: Of the interval of a description that is told by its sentence, widened for having been chosen
-        (:mod:`stereotrope.measure.selection`); of others the ranking widens it.
+    level: Of the interval, where a finder widened that of a description for its having been chosen
+        (:mod:`stereotrope.measure.selection`); the ranking widens all others.
     value: Of two with one effect, the larger value is told.
     category: The value of the attribute that is named; None for the one that moved most.
     parts: What tells it from others of its kind, scope, attribute and measure.

@@ -19,7 +19,10 @@ def chosen_level(level: float, n_chosen: int, n: int) -> float:
 
 
 def at_level(size: Size, level: float, other: float, *, least: float = 0.0) -> Size:
-    """A score with its interval at another level; for ``least`` see :func:`standing_out`."""
+    """A score with its interval at another level; for ``least`` see :func:`stereotrope.stats.end_at_level`.
+
+    An end that is None stays so.
+    """
     value, *ends = size
     low, high = (
         None if end is None else float(end_at_level(value, end, level=level, other=other, least=least))

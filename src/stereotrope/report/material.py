@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
+from stereotrope.report.finding_lists import FindingList, first_lists
 from stereotrope.report.numbers import count
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
@@ -50,40 +51,6 @@ def level_words(column: str, level: Any) -> str:
     if level == "none" and column not in ESTIMATE_COLUMNS:
         return f"no {words(column)}"
     return words(str(level)) if column == "attribute" else str(level)
-
-
-@dataclass(frozen=True)
-class FindingList:
-    """A list of findings: its name, title and what it is, and how much of it stands on the first screen."""
-
-    name: str | None
-    title: str
-    note: str
-    most: int
-    rows: Sequence[Mapping[str, Any]] = ()
-    n_more: int = 0
-
-
-_LISTS = {
-    told.name: told
-    for told in (
-        FindingList(
-            "difference",
-            "What differs",
-            "Supported by a test among all that were made. Intervals are widened for having been selected.",
-            5,
-        ),
-        FindingList(None, "What stood out", "By an older version, which tested no list as a whole.", 5),
-        FindingList(
-            "common",
-            "What the pictures have in common",
-            "What other conditions do not show as often; nothing is tested. Intervals are widened for having "
-            "been selected.",
-            3,
-        ),
-        FindingList("instrument", "About the instruments", "What to mind of every number they gave.", 3),
-    )
-}
 
 
 class Material:
@@ -353,15 +320,7 @@ class Material:
     @cached_property
     def first_findings(self) -> list[FindingList]:
         """The lists of findings with what stands of each on the first screen."""
-        lists = []
-        for name, told in _LISTS.items():
-            mine = self.findings.filter(pl.col("list").eq_missing(name))
-            # What is alike in every condition is nothing that stands out.
-            alike = (pl.col("low") <= 0) & (pl.col("high") >= 0) & (pl.col("list") == "common")
-            first = mine.filter(~alike.fill_null(False)).head(told.most)
-            if first.height:
-                lists.append(replace(told, rows=first.to_dicts(), n_more=mine.height - first.height))
-        return lists
+        return first_lists(self.findings)
 
     @property
     def without_findings(self) -> bool:

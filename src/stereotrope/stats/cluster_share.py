@@ -86,6 +86,7 @@ def cluster_share_interval(
 
 @lru_cache(maxsize=4096)
 def _independent(k: float, n: float, level: float) -> tuple[float, float]:
+    """Wilson's interval; cells of captions that stand alone ask for few different ones, each often."""
     low, high = wilson(k, n, level=level)
     return float(low), float(high)
 

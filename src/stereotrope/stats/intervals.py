@@ -178,10 +178,13 @@ def end_at_level(
     :math:`p` with the end :math:`e`. Near 0 and 1 it so moves on as ends of counts do, elsewhere about as the
     normal quantile.
 
-    value, end: A score and one end of its interval; shapes broadcast.
+    value, end: A score and one end of its interval; shapes broadcast. What lies beyond the scale is taken for
+        its end.
     level, other: Of the end, and of the end that is asked for.
     least: Where the scale of the score begins, which ends at 1: 0 of shares, −1 of differences.
-    Returns: On the scale; NaN where an end is.
+    Returns: Array on the scale. An end that is the score, or an end of the scale, stays.
+    Undefined: NaN where an end is.
+    Raises UsageError: A level is not between 0 and 1.
 
     >>> low, _ = wilson(12, 12, level=0.95)
     >>> bool(np.isclose(end_at_level(1.0, low, level=0.95, other=0.999), wilson(12, 12, level=0.999)[0]))

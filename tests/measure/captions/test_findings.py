@@ -252,6 +252,17 @@ def test_covers_explain_what_is_unnamed_or_do_not(
     assert images(row) == [f"i{at}" for at in shown]
 
 
+def test_covers_that_explain_little_are_told_once_and_so_is_that_they_explain_nothing() -> None:
+    (row,) = found(covered((1200, 2000), (1000, 2000)), lexicon(ppe=["mask"]), "occlusion").to_dicts()
+    assert row["value"] == pytest.approx(0.1)
+    assert 0 < row["low"] < 0.1 < row["high"] < 0.2
+    assert row["sentence"].endswith("covers may explain a part of it.")
+    (row,) = found(covered((1000, 2000), (1000, 2000)), lexicon(ppe=["mask"]), "occlusion").to_dicts()
+    # Without numbers that would say that nothing stands out, it is told first of all.
+    assert row["low"] is None
+    assert row["sentence"].endswith("covers do not explain what is left unnamed.")
+
+
 @pytest.mark.parametrize(("hidden", "bare"), [((1, 5), (10, 95)), ((0, 50), (2, 50))])
 def test_where_covers_cannot_be_judged_nothing_is_said(
     hidden: tuple[int, int], bare: tuple[int, int]

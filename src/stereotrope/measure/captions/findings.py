@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, compress
 from typing import Any
 
 import numpy as np
@@ -184,32 +184,31 @@ class _Said:
         """Differences of two sides: of captions that share prompts described, for want of a test."""
         rows = [(row, scope) for row, scope in self._of("signed_parity") if _has_sides(row)]
         gaps = [(gap, row, scope) for row, scope in rows if (gap := self._gap(row, scope)) is not None]
-        ends = [(gap.value, math.nan if gap.low is None else gap.low) for gap, *_ in gaps if gap.clustered]
-        value, low = np.array(ends).reshape(-1, 2).T
+        described = [one for one in gaps if one[0].clustered]
+        value = np.array([gap.value for gap, *_ in described], np.float64)
+        low = np.array([gap.low for gap, *_ in described], np.float64)
         told, level = standing_out(value, low, 0.0, level=self.level, least=-1.0)
-        above = iter(told)
-        for gap, row, scope in gaps:
-            if gap.clustered:
-                if not next(above):
-                    continue
-                size = at_level((gap.value, gap.low, gap.high), self.level, level, least=-1.0)
-                gap = replace(gap, low=size[1], high=size[2])
-            named = gap.first[1] + gap.second[1]
-            yield Candidate(
-                "group_gap",
-                scope,
-                gap.attribute,
-                gap.low or 0.0,
-                "signed_parity",
-                partial(self.wording.gap, gap, scope),
-                partial(self._naming, gap.attribute, scope, gap.first[0]),
-                parts=(str(row["category"]), str(row["reference"])),
-                value=gap.value,
-                interval=(gap.value, gap.low, gap.high),
-                p=None if gap.clustered else sign_test(gap.first[1], named),
-                p_least=math.nan if gap.clustered else min(1.0, 2.0 ** (1 - named)),
-                level=level if gap.clustered else None,
-            )
+        yield from (self._group_gap(*one) for one in gaps if not one[0].clustered)
+        for gap, row, scope in compress(described, told):
+            _, near, far = at_level((gap.value, gap.low, gap.high), self.level, level, least=-1.0)
+            yield replace(self._group_gap(replace(gap, low=near, high=far), row, scope), level=level)
+
+    def _group_gap(self, gap: Gap, row: Mapping[str, Any], scope: Levels) -> Candidate:
+        named = gap.first[1] + gap.second[1]
+        return Candidate(
+            "group_gap",
+            scope,
+            gap.attribute,
+            gap.low or 0.0,
+            "signed_parity",
+            partial(self.wording.gap, gap, scope),
+            partial(self._naming, gap.attribute, scope, gap.first[0]),
+            parts=(str(row["category"]), str(row["reference"])),
+            value=gap.value,
+            interval=(gap.value, gap.low, gap.high),
+            p=None if gap.clustered else sign_test(gap.first[1], named),
+            p_least=math.nan if gap.clustered else min(1.0, 2.0 ** (1 - named)),
+        )
 
     def _gap(self, row: Mapping[str, Any], scope: Levels) -> Gap | None:
         """The two sides of a parity, the one named more often first; None where nobody is named."""
@@ -339,11 +338,13 @@ class _Said:
             return
         (k, n), (j, m) = np.array([counts for _, counts in asked]).transpose(1, 2, 0)
         value, ends = k / n - j / m, newcombe(k, n, j, m, level=self.level)
+        explained = np.zeros(len(asked), bool)
         for end, edge, explains in ((ends[0], 0.0, True), (ends[1], COVERS, False)):
             told, level = standing_out(value, end, edge, level=self.level, below=not explains, least=-1.0)
             wide = np.array([value, *newcombe(k, n, j, m, level=level)]).T.tolist()
-            for at in np.flatnonzero(told):
+            for at in np.flatnonzero(told & ~explained):
                 yield self._occlusion(*asked[at], wide[at], level, explains)
+            explained |= told
 
     def _occlusion(
         self,
@@ -365,7 +366,8 @@ class _Said:
             "unknown_share",
             self.wording.occlusion(attribute, scope, counted, (low, high), explains),
             self.evidence.pictures(attribute, scope, unnamed),
-            interval=(value, low, high),
+            # A difference about 0 would be left out of what stands out.
+            interval=(value, low, high) if explains else None,
             level=level,
         )
 
