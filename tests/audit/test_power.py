@@ -15,6 +15,7 @@ import stereotrope as st
 from stereotrope import measure
 from stereotrope.audit.made_shares import drawn_shares, spread_out
 from stereotrope.audit.power import Power
+from stereotrope.audit.representatives import representatives
 from stereotrope.audit.simulated import Simulated
 from stereotrope.cli.app import app
 from stereotrope.errors import AuditFileError, UsageError
@@ -29,6 +30,7 @@ permutations: 999
 generators: [calibrated]
 annotators: [colour]
 """
+MODELS = "[{images: openai:one, base_url: 'http://localhost:1/v1'}, {images: openai:two, base_url: 'http://localhost:1/v1'}]"
 ATTRIBUTES = {"a0": "product_colour", "a1": "background_colour"}
 THINGS = ["car", "laptop", "backpack", "cup", "teddy bear", "sofa", "toaster", "clock"]
 
@@ -239,6 +241,60 @@ measures: [share_difference]
 """
     power = Power(st.Audit.from_text(text, base=tmp_path).plan())
     assert (power.n, power.n_comparisons) == (6, 3)
+
+
+def _whole(power: Power) -> int:
+    """Comparisons of all conditions of an audit, none of which stands for another."""
+    labels = power._labels(power._conditions, 4, 0.0, np.random.default_rng(1))
+    return power._compared(labels, power._comparing).height
+
+
+UNEQUAL = """\
+text,thing,style,group
+a cup,cup,,base
+a cup for us,cup,plain,us
+a fine cup for us,cup,fine,us
+a cup for them,cup,plain,them
+a car,car,,base
+a car for us,car,plain,us
+a fine car for us,car,fine,us
+a clock,clock,plain,base
+a clock for them,clock,plain,them
+a sofa for us,sofa,plain,us
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "measures"),
+    [
+        (UNEQUAL, "baseline: {group: base}\nmeasures: [share_difference]\n"),
+        (UNEQUAL, "baseline: {group: base}\nmeasures: [bds, share_difference]\n"),
+        # Two factors are compared, each with the levels of the other.
+        (
+            UNEQUAL,
+            "measures: [{share_difference: {group: thing, baseline: cup}}, {bds: {baseline: base}}]\n",
+        ),
+        (
+            "text,thing\na cup,cup\na car,car\n",
+            "measures: [{share_difference: {group: thing, baseline: cup}}]\n",
+        ),
+    ],
+)
+def test_comparisons_are_counted_as_if_none_stood_for_others(tmp_path, rows: str, measures: str) -> None:
+    (tmp_path / "prompts.csv").write_text(rows)
+    text = "prompts: prompts.csv\nimages_per_prompt: 4\ngenerators: [calibrated]\nannotators: [colour]\n"
+    text += measures
+    power = Power(st.Audit.from_text(text, base=tmp_path).plan())
+    assert power.n_comparisons == _whole(power) > 0
+
+
+def test_a_thousand_conditions_that_are_compared_alike_are_counted_on_a_few() -> None:
+    """Of 60 things, 8 groups and two models all were compared, in minutes."""
+    things = ", ".join(f"thing {i}" for i in range(60))
+    power = power_of(audit(groups=8).replace(", ".join(THINGS), things).replace("[calibrated]", MODELS))
+    sample, n_parts = representatives(power._conditions, power._others)
+    assert (sample.height, list(n_parts.values())) == (9, [120])
+    assert power.n_comparisons == 60 * 8 * 2 * len(power._values)
 
 
 def test_a_factor_may_have_any_name(few, tmp_path) -> None:

@@ -18,6 +18,7 @@ from stereotrope.audit.crossing import Among, crossing_among
 from stereotrope.audit.made_shares import MANY_VALUES, drawn_shares, shifted, spread_out
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.audit.plan import Plan
+from stereotrope.audit.representatives import representatives
 from stereotrope.audit.simulated import Simulated
 from stereotrope.errors import UsageError
 from stereotrope.measure import GENERATOR, MeasureCall
@@ -102,10 +103,20 @@ class Power:
 
     @cached_property
     def n_comparisons(self) -> int:
-        """Comparisons of the whole audit."""
-        labels = self._labels(self._conditions, 2, 0.0, np.random.default_rng(0))
+        """Comparisons of the whole audit, counted on parts of it that stand for all that are alike."""
+        sample, n_parts = representatives(self._conditions, self._others)
         calls = [_quicker(call, _COARSE) for call in self._comparing]
-        return self._compared(labels, calls).height if self._testing else 0
+
+        def scopes(conditions: pl.DataFrame) -> list[Mapping[str, str]]:
+            labels = self._labels(conditions, 2, 0.0, np.random.default_rng(0))
+            return [json.loads(scope) for scope in self._compared(labels, calls)["scope"]]
+
+        counted = [(tuple(map(one.get, self._others)), one) for one in scopes(sample)]
+        known = set(sample.select(self._others).iter_rows())
+        if all(part in known for part, _ in counted):
+            return sum(n_parts.get(part, 0) for part, _ in counted)
+        # Where comparisons span parts, no part stands for others.
+        return len(scopes(self._conditions))
 
     def at(self, shift: float, n: int | None = None) -> Simulated:
         """Comparisons with such a shift and ``n`` pictures a condition; those of the audit when None."""

@@ -1,9 +1,10 @@
 """The pictures behind findings: by condition, attribute and value, and how shares of two sides differ."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import Self, TypeVar
 
 import numpy as np
@@ -102,6 +103,27 @@ class _Grouped(Mapping[_Levels, _T]):
         return len(self._places)
 
 
+class _Index:
+    """Conditions by their levels at some places."""
+
+    def __init__(self, conditions: Iterable[_Levels], places: Sequence[int]) -> None:
+        self._found: dict[_Levels, list[tuple[int, _Levels]]] = defaultdict(list)
+        for turn, condition in enumerate(conditions):
+            self._found[tuple(condition[place] for place in places)].append((turn, condition))
+        self._null = [None in levels for levels in zip(*self._found, strict=True)]
+
+    def fitting(self, levels: _Levels) -> list[_Levels]:
+        """Those that have these levels, in their order; where none has, those that have them or none."""
+        found = self._found.get(levels)
+        if found is None:
+            either = [
+                dict.fromkeys((level, None) if null else (level,))
+                for level, null in zip(levels, self._null, strict=False)
+            ]
+            found = sorted(one for some in product(*either) for one in self._found.get(some, ()))
+        return [condition for _, condition in found]
+
+
 def _by_value(
     values: Sequence[str],
     prompts: Sequence[list[str | None]],
@@ -186,7 +208,7 @@ class FindingEvidence:
 
     def __init__(self, labels: pl.DataFrame) -> None:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
-        self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
+        self._index: dict[tuple[str | None, tuple[int, ...]], _Index] = {}
         self._cells_of: dict[str, Mapping[_Levels, Cell]] = {}
         worded = [c for c in ("prompt_id", SCENARIO) if c in labels.columns]
         told = labels.select(worded).unique().drop_nulls().rows()
@@ -345,10 +367,7 @@ class FindingEvidence:
             return []
         used = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
         places, levels = tuple(i for i, _ in used), tuple(level for _, level in used)
-        known = self._requests if attribute is None else self._values.get(attribute, {})
         if (attribute, places) not in self._index:
-            index = self._index[attribute, places] = defaultdict(list)
-            for condition in known:
-                index[tuple(condition[i] for i in places)].append(condition)
-        exact = self._index[attribute, places].get(levels)
-        return exact or [c for c in known if all(c[i] in (level, None) for i, level in used)]
+            known = self._requests if attribute is None else self._values.get(attribute, {})
+            self._index[attribute, places] = _Index(known, places)
+        return self._index[attribute, places].fitting(levels)

@@ -251,8 +251,10 @@ class RunEvidence:
         if c.wording is None or c.attribute is None:
             return (0, 0), (0, 0)
         place = (c.measure, c.attribute, value, c.wording.reference, frozenset(c.scope.items()))
+        if place in self._differences:
+            return self._differences[place]
         here, before = self.pictures.sides(c.attribute, c.scope, c.wording)
-        return self._differences.get(place, (counted(here, value), counted(before, value)))
+        return counted(here, value), counted(before, value)
 
     def differences(
         self, asked: Iterable[tuple[Candidate, str]], level: float, *, exact: bool = False
