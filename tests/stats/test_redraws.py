@@ -51,7 +51,7 @@ def test_smoothed_counts_are_those_of_labels_borrowed_image_by_image(way):
 
 @pytest.mark.parametrize("n", [1, 7, 60, 1_000])
 def test_weights_of_images_are_those_of_drawing_them_one_by_one(n):
-    blocks = drawn_weights(n, 3, 10_000, np.random.default_rng(5))
+    blocks = drawn_weights(n, np.full((3, 10_000), n), np.random.default_rng(5))
     drawn = blocks.transpose(1, 0, 2).reshape(n, -1)
     assert (drawn.sum(axis=0, dtype=np.int64) == n).all()
     # The weight of one image is binomial, and two images together as well.

@@ -75,7 +75,7 @@ def test_it_depends_on_the_seed_and_not_on_the_order_of_images(way):
 
 @pytest.mark.parametrize("sizes", [(64, 64), (100, 130), (40, 50, 60)])
 def test_bits_have_the_sizes_of_their_groups_and_share_no_image(sizes):
-    for groups in shuffles._subsets(sizes, 700, 0):
+    for groups in shuffles._subsets(np.repeat(np.array(sizes)[:, None], 700, axis=1), [0]):
         assert [set(np.bitwise_count(one).sum(axis=0).tolist()) for one in groups] == [
             {size} for size in sizes[:-1]
         ]

@@ -18,7 +18,9 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
     """Divergence of each attribute when the group labels of whole images are shuffled.
 
     The shuffles depend on the seed and the group sizes only: tests of the same sizes share them, which leaves
-    each p-value valid and couples their Monte-Carlo errors.
+    each p-value valid and couples their Monte-Carlo errors. Labels that at least 1,000 images of every group
+    are expected to have are counted as normal numbers where that costs less: moments of a count are those of
+    a shuffle, but for a skewness of up to 0.03.
 
     codes: Value codes, shape (n_images, n_attributes): 0, 1, … within an attribute, −1 where the image has no
         usable label of it. The order of the images decides which shuffle meets which image, so pass them in

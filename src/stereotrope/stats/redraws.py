@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts
 from stereotrope.stats.counts import ONE_THREAD, OneHot, tally_of_rows
-from stereotrope.stats.draw_costs import redrawing
+from stereotrope.stats.draw_costs import redrawing, sums_cost
+from stereotrope.stats.frequent import Frequent
 
 _Ints = NDArray[np.int64]
 _Weights = NDArray[np.uint8]
@@ -38,46 +40,68 @@ def redrawn_counts(hot: OneHot, weights: _Ints, n_resamples: int, key: tuple[int
     n = int(weights.sum())
     if not n or not n_resamples:
         return np.zeros((len(hot.columns), n_resamples), np.int32)
-    if redrawing(n, int(np.count_nonzero(weights)), len(hot.columns))[0] == "rows":
-        return _of_rows(hot.columns, weights, n, n_resamples, key)
+    hot, n_columns = replace(hot, weights=weights), len(hot.columns)
+    way, cost = redrawing(n, int(np.count_nonzero(weights)), n_columns)
+    if (frequent := Frequent.of(hot)) is not None:
+        rest = frequent.rest
+        of_rest, cost_of_rest = redrawing(int(rest.weights.sum()), len(rest.weights), n_columns)
+        if cost_of_rest + sums_cost(1, n_columns) < cost:
+            rng = np.random.default_rng((*key, 1))
+            drawn = rng.binomial(n, frequent.n / n, size=n_resamples)
+            counts = (_of_rows if of_rest == "rows" else _of_images)(rest, n - drawn, key)
+            counts += frequent.counts(drawn[None], rng, again=True)[0]
+            return counts
+    return (_of_rows if way == "rows" else _of_images)(hot, np.full(n_resamples, n), key)
+
+
+def _of_rows(hot: OneHot, sizes: _Ints, key: tuple[int, ...]) -> NDArray[np.int32]:
+    """Numbers of each row, multinomial: the most frequent first, which leaves few draws for the others.
+
+    sizes: Images of each resample.
+    """
+    n = int(hot.weights.sum())
+    order = np.argsort(-hot.weights, kind="stable")[: np.count_nonzero(hot.weights)]
+    if not len(order):
+        return np.zeros((len(hot.columns), len(sizes)), np.int32)
+    drawn = np.random.default_rng(key).multinomial(sizes, hot.weights[order] / n)
+    counts = tally_of_rows(hot.columns[:, order])(np.ascontiguousarray(drawn.T, dtype=np.float32))
+    return np.asarray(counts.astype(np.int32))
+
+
+def _of_images(hot: OneHot, sizes: _Ints, key: tuple[int, ...]) -> NDArray[np.int32]:
+    """Weights of images, as many as each resample has, times the columns."""
+    n, n_resamples = int(hot.weights.sum()), len(sizes)
     blocks = -(-n_resamples // max(_TOGETHER, _BLOCK // n))
     width = -(-n_resamples // blocks)
-    tallied = tally_whole(hot.columns[:, np.repeat(np.arange(len(weights)), weights)], width)
-    if n * n_resamples <= _CELLS:
+    tallied = tally_whole(hot.columns[:, np.repeat(np.arange(len(hot.weights)), hot.weights)], width)
+    if n * n_resamples <= _CELLS and (sizes == n).all():
         return tallied(_kept_weights(n, blocks, width, key))[:, :n_resamples]
     rng = np.random.default_rng(key)
-    drawn = [tallied(drawn_weights(n, 1, width, rng)) for _ in range(blocks)]
+    parts = np.resize(sizes, (blocks, 1, width))
+    drawn = [tallied(drawn_weights(n, some, rng)) for some in parts]
     return np.concatenate(drawn, axis=1)[:, :n_resamples]
-
-
-def _of_rows(
-    columns: Counts, weights: _Ints, n: int, n_resamples: int, key: tuple[int, ...]
-) -> NDArray[np.int32]:
-    """Numbers of each row, multinomial: the most frequent first, which leaves few draws for the others."""
-    order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
-    drawn = np.random.default_rng(key).multinomial(n, weights[order] / n, size=n_resamples)
-    counts = tally_of_rows(columns[:, order])(np.ascontiguousarray(drawn.T, dtype=np.float32))
-    return np.asarray(counts.astype(np.int32))
 
 
 @lru_cache(maxsize=24)
 def _kept_weights(n: int, blocks: int, width: int, key: tuple[int, ...]) -> _Weights:
-    return drawn_weights(n, blocks, width, np.random.default_rng(key))
+    return drawn_weights(n, np.full((blocks, width), n), np.random.default_rng(key))
 
 
-def drawn_weights(n: int, blocks: int, width: int, rng: np.random.Generator) -> _Weights:
-    """How often each of ``n`` images is drawn when as many are drawn with replacement.
+def drawn_weights(n: int, sizes: _Ints, rng: np.random.Generator) -> _Weights:
+    """How often each of ``n`` images is drawn when some, about as many, are drawn with replacement.
 
-    Independent Poisson numbers whose sum is t are, given t, those of t draws; the n − t draws that are
-    missing are added. Where t is above n, which is rare, all n are drawn one by one.
+    Independent Poisson numbers whose sum is t are, given t, those of t draws; the draws that are missing are
+    added. Where t is above what is to be drawn, which is rare, all are drawn one by one.
 
-    Returns: Shape (blocks, n, width): blocks of ``width`` resamples, each of which sums to ``n``.
+    sizes: Images of each resample, shape (blocks, width).
+    Returns: Shape (blocks, n, width): blocks of resamples, which sum to their sizes.
     """
+    blocks, width = sizes.shape
     mean = max(0.0, 1 - _SHORT / math.sqrt(n))
     weights = _poisson(mean, blocks * n * width, rng).reshape(blocks, n, width)
-    missing = n - weights.sum(axis=1, dtype=np.int32)
+    missing = sizes - weights.sum(axis=1, dtype=np.int32)
     for at in np.argwhere(missing < 0).tolist():
-        weights[at[0], :, at[1]], missing[*at] = 0, n
+        weights[at[0], :, at[1]], missing[*at] = 0, sizes[*at]
     block, one = (np.repeat(of.ravel(), missing.ravel()) for of in np.indices(missing.shape))
     image = rng.integers(0, n, len(block))
     np.add.at(weights.reshape(-1), (block * n + image) * width + one, np.uint8(1))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from stereotrope.stats.arrays import Counts
 from stereotrope.stats.counts import OneHot, one_hot, tally_of_rows
 from stereotrope.stats.distinct_rows import DistinctRows
-from stereotrope.stats.draw_costs import few, share_digits, shuffling
+from stereotrope.stats.draw_costs import few, share_digits, shuffling, sums_cost
+from stereotrope.stats.frequent import Frequent
 
 _Ints = NDArray[np.int64]
 _Words = NDArray[np.uint64]
@@ -41,22 +42,41 @@ def shuffled_counts(
         hot = one_hot(codes)
         words = -(-sum(sizes) // 64) * (len(sizes) - 1) * n_shuffles
         draw = _one_by_one if words <= _KEPT_WORDS else _one_by_one.__wrapped__
-        drawn = iter([draw(tuple(sizes), n_shuffles, seed)])
-        return hot, _set_bits_of(drawn, sizes, hot, _masks(hot.columns))
+        masks = _masks(hot.columns)
+        groups = zip(draw(tuple(sizes), n_shuffles, seed), sizes, strict=False)
+        return hot, iter([[_set_bits(one, size, hot, masks) for one, size in groups]])
     rows = DistinctRows.of(codes, np.zeros(len(codes), np.int64), 1)
     hot = one_hot(rows.codes, rows.totals)
-    way, _ = shuffling(sizes, len(rows), len(hot.attribute))
+    way, cost = shuffling(sizes, len(rows), len(hot.attribute))
+    if (frequent := Frequent.of(hot, sizes[0] / sum(sizes))) is not None:
+        rest = int(frequent.rest.weights.sum()) / sum(sizes)
+        usual = [max(1, round(size * rest)) for size in sizes]
+        of_rest, cost_of_rest = shuffling(usual, len(frequent.rest.weights), len(hot.attribute), least=0)
+        if cost_of_rest + sums_cost(len(sizes), len(hot.attribute)) < cost:
+            return hot, _counts_of_sums(frequent, of_rest, _sizes(sizes, n_shuffles), [seed, 12, *sizes])
     if way == "rows":
-        return hot, _counts_of_rows(hot, rows.totals, sizes, n_shuffles, seed)
-    masks = _masks(np.repeat(column, rows.totals) for column in hot.columns)
-    return hot, _set_bits_of(_subsets(sizes, n_shuffles, seed), sizes, hot, masks)
+        return hot, _counts_of_rows(hot, _sizes(sizes, n_shuffles), [seed, 8, *sizes])
+    return hot, _counts_of_bits(hot, _sizes(sizes, n_shuffles), [seed, 7, *sizes])
 
 
-def _set_bits_of(
-    drawn: Iterable[Sequence[_Words]], sizes: Sequence[int], hot: OneHot, masks: _Words
+def _sizes(sizes: Sequence[int], n_shuffles: int) -> _Ints:
+    return np.repeat(np.array(sizes, np.int64)[:, None], n_shuffles, axis=1)
+
+
+def _counts_of_sums(
+    frequent: Frequent, way: str, sizes: _Ints, key: Sequence[int]
 ) -> Iterator[list[NDArray[np.int32]]]:
-    for groups in drawn:
-        yield [_set_bits(group, size, hot, masks) for group, size in zip(groups, sizes, strict=False)]
+    """Images with a rare label by bits or rows, as many as each group takes, and beside them the others."""
+    rng, of, left = np.random.default_rng(key), sizes.sum(axis=0), frequent.rest.weights.sum()
+    rare = np.zeros_like(sizes)
+    for g, size in enumerate(sizes):
+        rare[g] = rng.hypergeometric(left, of - left, size)
+        left, of = left - rare[g], of - size
+    counts_of, at = _counts_of_rows if way == "rows" else _counts_of_bits, 0
+    for counts in counts_of(frequent.rest, rare, [*key, 1]):
+        some = slice(at, at := at + counts[0].shape[1])
+        others = frequent.counts((sizes - rare)[:, some], rng, again=False)
+        yield [one + more for one, more in zip(counts, others, strict=False)]
 
 
 @lru_cache(maxsize=256)
@@ -87,7 +107,7 @@ def _masks(columns: Iterable[Counts]) -> _Words:
     return np.stack(found) if found else np.zeros((0, 1), np.uint64)
 
 
-def _set_bits(members: _Words, size: int, hot: OneHot, masks: _Words) -> NDArray[np.int32]:
+def _set_bits(members: _Words, size: int | _Ints, hot: OneHot, masks: _Words) -> NDArray[np.int32]:
     """How many images of each column are among the ``size`` members, shape (n_columns, n_shuffles)."""
     n_words, n = members.shape
     counts = np.zeros((len(masks), n), np.int32)
@@ -109,24 +129,33 @@ def _set_bits(members: _Words, size: int, hot: OneHot, masks: _Words) -> NDArray
     return counts
 
 
-def _subsets(sizes: Sequence[int], n_shuffles: int, seed: int) -> Iterator[list[_Words]]:
+def _counts_of_bits(hot: OneHot, sizes: _Ints, key: Sequence[int]) -> Iterator[list[NDArray[np.int32]]]:
+    """Counts by column of all groups but the last; ``sizes`` are images by group and shuffle."""
+    masks, at = _masks(np.repeat(column, hot.weights) for column in hot.columns), 0
+    for groups in _subsets(sizes, key):
+        some = sizes[:, at : (at := at + groups[0].shape[1])]
+        yield [_set_bits(one, size, hot, masks) for one, size in zip(groups, some, strict=False)]
+
+
+def _subsets(sizes: _Ints, key: Sequence[int]) -> Iterator[list[_Words]]:
     """Random groups as bits: set by a share of few digits, then set or cleared one by one to their size."""
-    n = sum(sizes)
-    n_words = -(-n // 64)
-    rng = np.random.default_rng([seed, 7, *sizes])
+    n, usual = int(sizes[:, 0].sum()), sizes.mean(axis=1).round().astype(np.int64).tolist()
+    n_words = max(1, -(-n // 64))
+    rng = np.random.default_rng(key)
     every = np.full((n_words, 1), _ALL)
     every[-1] >>= np.uint64(n_words * 64 - n)
+    n_shuffles = sizes.shape[1]
     at_once = min(n_shuffles, max(64, _AT_ONCE // n_words))
     for start in range(0, n_shuffles, at_once):
-        width = min(at_once, n_shuffles - start)
-        free, left, groups = np.repeat(every, width, axis=1), n, []
-        for size in sizes[:-1]:
+        some = sizes[:, start : start + at_once]
+        free, left, groups = np.repeat(every, some.shape[1], axis=1), n, []
+        for g, size in enumerate(usual[:-1]):
             numerator, digits, _ = share_digits(size, left, n)
             members = _bernoulli(rng, free.shape, numerator, digits) & free
-            _settle(rng, members, free, size, n)
+            _settle(rng, members, None if g == 0 else free, some[g], n)
             groups.append(members)
             left -= size
-            if left > sizes[-1]:
+            if g + 2 < len(usual):
                 free &= ~members
         yield groups
 
@@ -147,23 +176,22 @@ def _bernoulli(rng: np.random.Generator, shape: tuple[int, ...], numerator: int,
     return bits
 
 
-def _settle(rng: np.random.Generator, members: _Words, free: _Words, size: int, n: int) -> None:
-    """Set or clear random bits of each column until ``size`` are set.
+def _settle(rng: np.random.Generator, members: _Words, free: _Words | None, size: _Ints, n: int) -> None:
+    """Set or clear random bits of each column, those that are free, until ``size`` are set.
 
     Given how many were set, any subset of that size is as likely; one from which random members are taken
     away, or to which others are added, is so too.
     """
     width, one = members.shape[1], np.uint64(1)
-    flat, freed = members.reshape(-1), free.reshape(-1)
-    whole = int(np.bitwise_count(free[:, 0]).sum()) == n
+    flat = members.reshape(-1)
     short = size - np.bitwise_count(members).sum(axis=0, dtype=np.int64)
     while (some := np.flatnonzero(short)).size:
         who = np.repeat(some, np.abs(short[some]))
         image = rng.integers(0, n, who.size)
         word, bit = (image >> 6) * width + who, one << (image & 63).astype(np.uint64)
         fits = ((flat[word] & bit) == 0) == (short[who] > 0)
-        if not whole:
-            fits &= (freed[word] & bit) != 0
+        if free is not None:
+            fits &= (free.reshape(-1)[word] & bit) != 0
         found = np.sort((word[fits] << 6) | (image[fits] & 63))
         found = found[np.diff(found, prepend=-1) > 0]
         word = found >> 6
@@ -171,18 +199,16 @@ def _settle(rng: np.random.Generator, members: _Words, free: _Words, size: int, 
         short -= np.sign(short) * np.bincount(word % width, minlength=width)
 
 
-def _counts_of_rows(
-    hot: OneHot, totals: _Ints, sizes: Sequence[int], n_shuffles: int, seed: int
-) -> Iterator[list[NDArray[np.int32]]]:
+def _counts_of_rows(hot: OneHot, sizes: _Ints, key: Sequence[int]) -> Iterator[list[NDArray[np.int32]]]:
     """Numbers of each distinct row in a group are multivariate hypergeometric, drawn row after row."""
-    rng = np.random.default_rng([seed, 8, *sizes])
-    tallied, at_once = tally_of_rows(hot.columns.astype(np.float64)), max(1, _CELLS // len(totals))
+    rng, totals, n_shuffles = np.random.default_rng(key), hot.weights, sizes.shape[1]
+    tallied, at_once = tally_of_rows(hot.columns.astype(np.float64)), max(1, _CELLS // max(1, len(totals)))
     for start in range(0, n_shuffles, at_once):
-        width = min(at_once, n_shuffles - start)
-        left, counts = np.repeat(totals[:, None], width, axis=1), []
-        for size in sizes[:-1]:
+        some = sizes[:, start : start + at_once]
+        left, counts = np.repeat(totals[:, None], some.shape[1], axis=1), []
+        for size in some[:-1]:
             taken = np.empty_like(left)
-            wanted, others = np.full(width, size), left.sum(axis=0)
+            wanted, others = size.copy(), left.sum(axis=0)
             for row, each in enumerate(left):
                 others -= each
                 taken[row] = rng.hypergeometric(each, others, wanted)
