@@ -14,6 +14,7 @@ from stereotrope.stats import (
     beta_binomial_test,
     beyond_exact,
     cluster_permutation_test,
+    clusters_apart,
     fisher_exact,
     icc_beliefs,
     icc_evidence,
@@ -156,3 +157,22 @@ def test_whole_families_of_nulls_keep_the_level(kind, capsys) -> None:
         print(f"\n{kind}: of {FAMILIES} families of 2,880 null tests each, with any told: {found}")
     # Of 42 families with a chance of 0.05 six or more tell something once in a hundred times.
     assert sum(found.values()) <= 5
+
+
+@pytest.mark.parametrize("share", [0.03, 0.3])
+@pytest.mark.parametrize("icc", [0.001, 0.3])
+@pytest.mark.parametrize(
+    ("m", "n"), [((8, 8), (5, 10)), ((4, 16), (20, 5)), ((4, 16), (5, 20)), ((12, 12), (2, 9))]
+)
+def test_exchange_of_unlike_clusters_keeps_its_level(m, n, icc: float, share: float) -> None:
+    """Of sums alone it erred in up to 0.3 of cases at 0.05."""
+    rng, of = np.random.default_rng(15), (1 - icc) / icc
+    k, sizes = [], [np.full((1_000, many), size) for many, size in zip(m, n, strict=True)]
+    for size in sizes:
+        k.append(rng.binomial(size, rng.beta(share * of, (1 - share) * of, size=size.shape)))
+    sides = zip(k[0], sizes[0], k[1], sizes[1], strict=True)
+    own = np.stack([icc_evidence(k1, n1) + icc_evidence(k2, n2) for k1, n1, k2, n2 in sides])
+    p, _ = clusters_apart(k[0], sizes[0], k[1], sizes[1], weights=icc_beliefs(own, icc_mixture(list(own))))
+    # Within three standard errors.
+    assert np.mean(p <= 0.05) <= 0.071
+    assert np.mean(p <= 0.01) <= 0.02

@@ -23,10 +23,17 @@ from stereotrope.stats import (
 
 def by_enumeration(k1: np.ndarray, n1: np.ndarray, k2: np.ndarray, n2: np.ndarray) -> tuple[float, float]:
     k, n = np.concatenate([k1, k2]), np.concatenate([n1, n2])
-    residuals = n.sum() * k - n * k.sum()
-    sums = np.array([residuals[list(c)].sum() for c in combinations(range(k.size), k1.size)])
-    seen = abs(residuals[: k1.size].sum())
-    return float(np.mean(abs(sums) >= seen)), float(np.mean(abs(sums) >= abs(sums).max()))
+    scores = [n.sum() * k - n * k.sum()]
+    if sorted(n1) != sorted(n2) and (n1.size == n2.size or np.ptp(n)):
+        # Whole numbers where no size is above five.
+        scores.append(60 * k // n * k.size - (60 * k // n).sum())
+    p, least = [], []
+    for score in scores:
+        sums = np.array([score[list(c)].sum() for c in combinations(range(k.size), k1.size)])
+        sums = abs(k.size * sums - k1.size * score.sum())
+        p.append(np.mean(sums >= sums[0]))
+        least.append(np.mean(sums >= sums.max()))
+    return float(max(p)), float(max(least))
 
 
 def test_whole_clusters_are_exchanged_as_if_all_ways_were_tried() -> None:
@@ -96,10 +103,26 @@ def test_sides_of_pairs_are_exchanged_as_if_all_ways_were_tried() -> None:
         n1, n2 = rng.integers(1, 6, size=(2, rng.integers(1, 8)))
         k1, k2 = rng.binomial(n1, 0.3), rng.binomial(n2, 0.6)
         total, hits = n1.sum() + n2.sum(), k1.sum() + k2.sum()
-        gaps = total * (k1 - k2) - hits * (n1 - n2)
-        sums = np.abs(np.array(list(product([1, -1], repeat=gaps.size))) @ gaps)
-        by_hand = np.mean(sums >= abs(gaps.sum())), np.mean(sums >= sums.max())
+        p, least = [], []
+        for gaps in (total * (k1 - k2) - hits * (n1 - n2), 60 * k1 // n1 - 60 * k2 // n2):
+            sums = np.abs(np.array(list(product([1, -1], repeat=gaps.size))) @ gaps)
+            p.append(np.mean(sums >= abs(gaps.sum())))
+            least.append(np.mean(sums >= sums.max()))
+        unlike = 2 if (n1 != n2).any() else 1
+        by_hand = max(p[:unlike]), max(least[:unlike])
         assert cluster_flip_test(k1, n1, k2, n2) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("test", [cluster_permutation_test, cluster_flip_test])
+def test_sizes_of_clusters_tell_no_sides_apart(test) -> None:
+    """Of 1 of 40 beside 0 of 80 p was 2 / 12,870: every way to exchange them has more even sizes."""
+    for k1, k2 in (([1] + [0] * 7, [0] * 8), ([4] + [5] * 7, [10] * 8), ([0] * 8, [1] + [0] * 7)):
+        assert test(k1, [5] * 8, k2, [10] * 8)[0] == 1.0
+    many = [0] * 200
+    assert test([1, *many], [5] * 201, [0, *many], [10] * 201)[0] > 0.3
+    # Where sides do differ they are told apart as before.
+    p, _ = test([5] * 8, [5] * 8, [0] * 8, [10] * 8)
+    assert p == pytest.approx(2 / 12_870 if test is cluster_permutation_test else 2 / 256)
 
 
 def test_exchange_of_single_pairs_is_mcnemars_test() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from math import comb
@@ -71,6 +71,26 @@ class Clustered:
     def freedom(self) -> int:
         """Clusters less one, summed over the groups."""
         return len(self.group) - len(self.sizes)
+
+    def even(self) -> Clustered | None:
+        """The same with as many labels in each cluster of an attribute; None where groups are alike in sizes.
+
+        Where clusters of one group are larger, a shuffle changes how many labels a group has, and counts of
+        a rare value know the groups by their sizes; shares of clusters do not.
+        """
+        counts, unlike = self.counts.copy(), False
+        for _, part in self.hot.parts:
+            trials = self.counts[part].sum(axis=0)
+            usual, *others = (np.sort(trials[self.group == g]) for g in range(len(self.sizes)))
+            unlike |= any(not np.array_equal(usual, one) for one in others)
+            counts[part] *= trials.mean() / np.maximum(1.0, trials)
+        return replace(self, counts=counts) if unlike else None
+
+    @property
+    def js(self) -> Floats:
+        """Divergence of each attribute, in bits."""
+        seen = [self.counts[:, self.group == g].sum(axis=1, keepdims=True) for g in range(len(self.sizes))]
+        return mean_pair_js_of_weights(seen, self.hot)[:, 0]
 
     def shuffled(self, *, n_shuffles: int, seed: int = 0) -> tuple[Floats, bool]:
         """Divergence of each attribute when whole clusters change groups.

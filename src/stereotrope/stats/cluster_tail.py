@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test
+from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test, unlike_sizes
 from stereotrope.stats.icc import ICC_GRID
 
 _EXACT, _POWER, MOST_WAYS = 0.03, 1.5, 1_000
@@ -95,14 +95,18 @@ def clusters_apart(
     k1, n1, k2, n2, weights: As of :func:`beta_binomial_test`.
     matched: Exchange the sides of each pair of clusters (:func:`~stereotrope.stats.cluster_flip_test`), not
         whole ones (:func:`~stereotrope.stats.cluster_permutation_test`).
-    Returns: p, and the least p that there could have been (:func:`beyond_exact`), shape ``(2, …)``.
+    Returns: p, and the least p that there could have been (:func:`beyond_exact`), shape ``(2, …)``; where
+        clusters of one side are larger, at least that of the model: a rare success is likelier in a larger
+        cluster, so that sides with few large ones differ by their sizes too.
     """
     exact = np.stack((cluster_flip_test if matched else cluster_permutation_test)(k1, n1, k2, n2))
     m, other = np.shape(n1)[-1], np.shape(n2)[-1]
     ways = min(2**m if matched else comb(m + other, m), MOST_WAYS + 1)
-    if ways > MOST_WAYS:
+    unlike = unlike_sizes(n1, n2)
+    if ways > MOST_WAYS and not unlike.any():
         return exact
-    return beyond_exact(exact, np.stack(beta_binomial_test(k1, n1, k2, n2, weights=weights)), ways)
+    model = np.stack(beta_binomial_test(k1, n1, k2, n2, weights=weights))
+    return np.where(unlike, np.maximum(exact, model), beyond_exact(exact, model, ways))
 
 
 @dataclass(frozen=True)

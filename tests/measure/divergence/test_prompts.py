@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from stereotrope.measure import bds, cds
+from stereotrope.measure import bds, cds, share_difference
 from stereotrope.measure.divergence.uncertainty import Resampling, image_scores, prompt_scores
 from stereotrope.stats import icc_mixture, js_divergence
 
@@ -212,3 +212,19 @@ def test_a_thousand_prompts_are_compared_as_few_are() -> None:
     assert row["n_excluded"] == 0
     assert row["p_value"] > 0.05
     assert 0 <= row["low"] <= row["value"] <= row["high"] < 0.02
+
+
+@pytest.mark.parametrize("sizes", [(10, 12), (12, 10), (10, 10)])
+def test_how_many_pictures_prompts_have_tells_no_groups_apart(sizes) -> None:
+    """Of one picture in 176, p was 0.0002 where its prompts are the smaller ones: no shuffle is as uneven."""
+    rows = [
+        (f"{g}-{prompt}-{at}", f"{g}-{prompt}", "yes" if (g, prompt, at) == (0, 0, 0) else "no", "m", group)
+        for g, group in enumerate(("base", "women"))
+        for prompt in range(8)
+        for at in range(sizes[g])
+    ]
+    names = ["image_id", "prompt_id", "value", "generator", "group"]
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(attribute=pl.lit("look"))
+    assert bds(frame, within=["generator"], baseline="base")["p_value"].to_list() == [1.0, 1.0]
+    differing = share_difference(frame, within=["generator"], baseline="base", value="yes")
+    assert differing["p_value"].to_list() == [1.0]

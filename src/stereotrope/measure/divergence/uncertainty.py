@@ -131,7 +131,8 @@ def prompt_scores(
     seeds: By attribute, what seeds that prompts share do to groups apart: noise that shuffled prompts lack.
 
     Prompts can be exchanged where they have about as many images on each side: shuffled, those with few
-    images give too little chance to the side that has them all. Elsewhere a score has its value alone.
+    images give too little chance to the side that has them all. Elsewhere a score has its value alone. Where
+    these numbers differ at all, p is the greater of that of images and that of shares of prompts.
     """
     js, floor_bits = pairwise_js(codes, group)
     value, clustered = _led_by_mean(how.score(js)), Clustered.of(codes, group, prompts)
@@ -145,6 +146,12 @@ def prompt_scores(
     p = least = low = high = np.full(len(value), np.nan)
     if how.n_permutations:
         p, least = chance_of_prompts(value, null, clustered, peers, noise.shuffled, every=every)
+        if (even := clustered.even()) is not None:
+            again, _ = even.shuffled(n_shuffles=how.n_permutations, seed=how.seed)
+            of_shares = _led_by_mean(how.score(np.minimum(again * noise.shuffled, 1.0)))
+            seen = _led_by_mean(how.score(even.js))
+            further = chance_of_prompts(seen, of_shares, clustered, peers, noise.shuffled, every=every)
+            p, least = np.maximum(p, further[0]), np.maximum(least, further[1])
     if how.n_bootstrap and how.distance:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
         reach = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2))
