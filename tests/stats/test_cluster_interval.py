@@ -87,19 +87,25 @@ def test_far_apart_the_error_is_the_jackknifes() -> None:
     assert (spread.moved**2).sum() == pytest.approx(plain, rel=1e-5)
 
 
-def test_many_values_of_few_images_do_not_begin_above_what_is_true() -> None:
-    """What noise adds to an angle's square grows with it: else they do in 0.07 of samples."""
+@pytest.mark.parametrize("prompts", [5, 8])
+def test_many_values_of_few_images_do_not_begin_above_what_is_true(prompts: int) -> None:
+    """What noise adds to an angle's square grows with it: else they do in 0.07 of samples.
+
+    Over eight prompts true values were held in 0.90 where what noise leaves was counted in other errors than
+    what is seen.
+    """
     rng, falling = np.random.default_rng(12), 1 / np.arange(1, 9)
     shares = [one / one.sum() for one in (falling, falling[::-1], np.ones(8))]
     true = np.mean([js_divergence(shares[g], shares[h]) for g, h in ((0, 1), (0, 2), (1, 2))])
-    group, cluster = np.repeat(np.arange(3), 20), np.repeat(np.arange(15), 4)
+    of_group = [norm.ppf(np.cumsum(one)[:-1]) for one in shares]
+    group, cluster = np.repeat(np.arange(3), 4 * prompts), np.repeat(np.arange(3 * prompts), 4)
     low, high = [], []
     for _ in range(400):
-        latent = np.sqrt(0.3) * rng.normal(size=15).repeat(4) + np.sqrt(0.7) * rng.normal(size=60)
-        of_group = [norm.ppf(np.cumsum(one)[:-1]) for one in shares]
+        latent = np.sqrt(0.3) * rng.normal(size=3 * prompts).repeat(4)
+        latent += np.sqrt(0.7) * rng.normal(size=latent.size)
         codes = np.array([np.searchsorted(of_group[g], x) for g, x in zip(group, latent, strict=True)])
         found = ends(codes[:, None].astype(np.int32), group, cluster)
         low.append(found[0][1])
         high.append(found[1][1])
     assert np.mean(np.array(low) > true) < 0.055
-    assert 0.9 < np.mean((np.array(low) <= true) & (true <= np.array(high))) < 0.98
+    assert 0.93 < np.mean((np.array(low) <= true) & (true <= np.array(high))) < 0.985

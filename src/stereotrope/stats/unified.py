@@ -91,15 +91,19 @@ def divergence_interval(
     b = np.exp((1 - part) * np.log(a) + part * np.log(far) / 2)
     known = freedom * ((1 - part) * np.sqrt(dimensions) + part)
     seen = _angle(np.clip(value, 0.0, 1.0))
-    # The error goes from a at 0 to b at what is seen: lengths are counted in errors.
+    # The error goes from a at 0 to b at what is seen, and lengths are counted in errors: so is what noise
+    # of ν dimensions leaves of what is seen, of which that much is noise whatever the error there.
     apart = np.abs(b - a) > _TINY * a
     step = np.where(apart, b - a, 1.0)
-    x = np.where(apart, seen * np.log(b / a) / step, seen / a)
+    rise = step / np.maximum(seen, _TINY)
+    left = seen**2 - (dimensions - 1) * near
+    length = np.sqrt(np.maximum(left, 0.0))
+    whole, beyond = (np.where(apart, np.log1p(rise * of / a) / rise, of / a) for of in (seen, length))
+    x = np.where(left > 0, np.hypot(np.sqrt(dimensions - 1), beyond), seen / a)
     ends = []
-    for length in unified_interval(x, dimensions, known, level=level):
-        grown = np.clip(length * step / np.maximum(seen, _TINY), -50.0, 50.0)
-        within = np.where(apart, seen * a * np.expm1(grown) / step, length * a)
-        at = np.where(length > x, seen + (length - x) * b, within)
+    for end in unified_interval(x, dimensions, known, level=level):
+        within = np.where(apart, a * np.expm1(np.clip(end * rise, -50.0, 50.0)) / rise, end * a)
+        at = np.where(end > whole, seen + (end - whole) * b, within)
         ends.append(np.sin(np.clip(at, 0.0, np.pi / 2)) ** 2)
     return ends[0], ends[1]
 
