@@ -59,6 +59,8 @@ def test_a_measure_of_subjects_that_nobody_labels_says_what_to_add():
 def test_a_set_stands_where_its_first_image_does_and_a_text_has_no_model():
     found = tidy_subjects(PROMPTS, IMAGES, SAID, SUBJECTS, kind="set")
     assert found.select("image_id", "generator", "object", "value").rows() == [("set", "m", "car", "same")]
+    seeded = tidy_subjects(PROMPTS, IMAGES.with_columns(seed=pl.Series([7, 3])), SAID, SUBJECTS, kind="set")
+    assert seeded["seed"].to_list() == [3]
     text = tidy_subjects(PROMPTS, IMAGES, SAID, kind="text")
     assert text.select("image_id", "generator", "value").rows() == [("p", None, "plain")]
 

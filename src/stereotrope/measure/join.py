@@ -205,10 +205,10 @@ def tidy_subjects(
         they labelled.
 
     Returns: As of :func:`tidy_labels`; ``image_id`` is the subject's id, and ``picture`` its image, of a set
-    the first, of a text null. It has the prompt of that image, and its model and factors but those in which
-    the images of a set differ: these are null, as is the model of a text. ``images`` are the ids of all
-    images
-    of a set, sorted: the same for sets of the same images in another order. Subjects of one picture are not
+    the first, of a text null. It has the prompt of that image, the least seed of its images, and its model
+    and factors but those in which the images of a set differ: these are null, as is the model of a text.
+    ``images`` are the ids of all images of a set, sorted: the same for sets of the same images in another
+    order. Subjects of one picture are not
     independent: resample pictures or prompts, or give no interval.
     """
     given = to_polars(labels).filter(subject_kind=kind)
@@ -227,6 +227,10 @@ def tidy_subjects(
         of = of.join(images_of, on="image_id", how="left", maintain_order="left")
         made = to_polars(images, what="images").rename({"image_id": "picture"})
         units = of.select("image_id", "picture").join(made, on="picture", maintain_order="left")
+        if "seed" in made.columns:  # the same whichever picture comes first
+            drawn = ours.join(made.select("seed", image_id="picture"), on="image_id")
+            least = drawn.group_by(image_id="subject_id").agg(pl.col("seed").min())
+            units = units.drop("seed").join(least, on="image_id", how="left", maintain_order="left")
         # A set is looked at whole: one picture that cannot be is what there is to say of it.
         status = made.select(image_id="picture", status="status")
         each = (

@@ -202,3 +202,72 @@ def test_a_cell_among_many_is_what_it_is_alone() -> None:
             labels.filter(generator=model, query=query), by=["generator", "query"], query="query"
         )
         assert_frame_equal(rows.filter(generator=model, query=query), alone)
+
+
+def of_seeds(rng: np.random.Generator, queries: int, sets: int, of_seed: float) -> pl.DataFrame:
+    """Answers of which queries explain 0.1 of what varies, and seeds that set i of each query shares more."""
+    query, seed = rng.normal(size=(queries, 1, 1)), rng.normal(size=(1, sets, 1))
+    own = np.sqrt(0.9 - of_seed) * rng.normal(size=(queries, sets, len(ITEMS)))
+    latent = np.sqrt(0.1) * query + np.sqrt(of_seed) * seed + own
+    yes = pl.Series((latent < NormalDist().inv_cdf(0.3)).ravel())
+    at = pl.DataFrame(np.stack([of.ravel() for of in np.indices(latent.shape)]).T, ["query", "seed", "item"])
+    return at.select(
+        image_id=pl.format("{}-{}", "query", "seed"),
+        query=pl.format("q{}", "query"),
+        attribute=pl.col("item").cast(pl.String).replace_strict(dict(zip("0123", ITEMS, strict=True))),
+        value=pl.when(yes).then(pl.lit("yes")).otherwise(pl.lit("no")),
+        generator=pl.lit("m"),
+        seed="seed",
+    )
+
+
+def test_seeds_that_queries_share_count() -> None:
+    rng, held = np.random.default_rng(4), []
+    for _ in range(30):
+        labels = of_seeds(rng, 40, 5, 0.2)
+        rows = [measure.ssi(of, query="query").row(0, named=True) for of in (labels, labels.drop("seed"))]
+        held.append([row["low"] <= 0.3 <= row["high"] for row in rows])
+    told, blind = np.mean(held, axis=0)
+    assert told >= 0.9
+    assert blind < 0.7
+    methods = [row["method"] for row in rows]
+    assert methods[0] == "over 40 queries, shared seeds counted, between 0 and 1: t on the logit scale"
+    assert "seeds" not in methods[1]
+    shares = measure.ssi(labels, query="query").filter(measure="item_share")
+    assert shares["method"].unique().to_list() == ["Wilson over 40 queries, shared seeds counted"]
+
+
+@pytest.mark.parametrize(
+    ("n_seeds", "words"), [(3, ", with 3 shared seeds alone"), (1, ", with 1 shared seed alone")]
+)
+def test_of_few_seeds_an_interval_says_that_it_is_of_these(n_seeds: int, words: str) -> None:
+    labels = of_seeds(np.random.default_rng(5), 8, n_seeds, 0.2)
+    told, blind = (measure.ssi(of, query="query") for of in (labels, labels.drop("seed")))
+    assert told.drop("method").equals(blind.drop("method"))
+    assert told["method"].str.contains(words, literal=True).all()
+
+
+def test_seeds_of_its_own_for_each_query_change_nothing() -> None:
+    labels = of_seeds(np.random.default_rng(6), 8, 5, 0.2)
+    own = labels.with_columns(seed=pl.struct("query", "seed").rank("dense"))
+    lost = labels.with_columns(seed=pl.when(pl.int_range(pl.len()) > 3).then(pl.col("seed") * 1.0))
+    blind = measure.ssi(labels.drop("seed"), query="query")
+    for of in (own, lost, labels.filter(pl.col("query") < "q3")):
+        plain = blind if of.height == labels.height else measure.ssi(of.drop("seed"), query="query")
+        assert measure.ssi(of, query="query").equals(plain)
+
+
+@pytest.mark.parametrize("kind", ["set_agreement", "ppi_ssi"])
+def test_judges_beside_people_count_shared_seeds_too(kind: str) -> None:
+    labels = of_seeds(np.random.default_rng(7), 12, 6, 0.3)
+    coin = pl.Series(np.random.default_rng(8).random(labels.height) < 0.2)
+    other = pl.when(pl.lit(coin)).then(pl.lit("no")).otherwise("value")
+    both = [
+        labels.with_columns(annotator=pl.lit("j")),
+        labels.with_columns(value=other, annotator=pl.lit("p")),
+    ]
+    frame = pl.concat(both)
+    told, blind = (getattr(measure, kind)(of, "p", query="query") for of in (frame, frame.drop("seed")))
+    some = told["low"].is_not_null()
+    assert told.filter(some)["method"].str.contains("shared seeds counted").any()
+    assert (told["high"] - told["low"]).sum() > (blind["high"] - blind["low"]).sum()

@@ -75,9 +75,11 @@ def ssi(
     Queries are the units: sets of one query are alike. The interval of the index is Student's over queries,
     drawn between 0 and 1 (:func:`stereotrope.stats.mean_interval`); that of an item Wilson's with a query as
     one observation, which is cautious where a query has several sets or answers (below four queries with a
-    set as one). An item that was answered of some queries only counts in their sets alone, so that an index
-    over other items is of other items: read ``excluded``. What the index says is what a judge says; how far
-    that is right stands in its agreement with people, in the flip rates of its items and in its controls.
+    set as one). Where queries share four seeds or more (column ``seed``, of a set its least) both reach
+    further by what these do; with fewer they are of these seeds, as ``method`` says. An item that was
+    answered of some queries only counts in their sets alone, so that an index over other items is of other
+    items: read ``excluded``. What the index says is what a judge says; how far that is right stands in its
+    agreement with people, in the flip rates of its items and in its controls.
 
     References
     ----------

@@ -11,7 +11,7 @@ from stereotrope.measure.cells import SMALL_N, as_names
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import as_text, factor_names, read_labels, to_polars
-from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, THESE_PROMPTS
+from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, SEED_COLUMN, THESE_PROMPTS
 from stereotrope.tables import SCENARIO
 
 _YES, _NO = "yes", "no"
@@ -24,7 +24,8 @@ class Sets(NamedTuple):
 
     key: Levels of the factors that tell cells apart.
     answers: A row a set and item: ``query, set, item``; ``yes``, the share of its usable repetitions that say
-        yes (null without one); ``k`` and ``of``, usable repetitions and all; ``lost``, why others are not.
+        yes (null without one); ``k`` and ``of``, usable repetitions and all; ``lost``, why others are not;
+        ``seed``, null where it is not known.
     rater: Who answered, where that is one.
     """
 
@@ -94,7 +95,8 @@ def read_sets(
             found = ", ".join(sorted(map(str, known))) or "none"
             raise UsageError(f"{measure}: no item {lacking[0]!r}; found {found}")
         frame = frame.filter(pl.col("attribute").is_in(list(names)))
-    tidy = read_labels(frame, factors=by)
+    tidy = read_labels(frame, factors=by, seeds=True)
+    seed = pl.col(SEED_COLUMN).min() if SEED_COLUMN in {*tidy.columns} - {*by} else pl.lit(None, pl.Int64)
     said = pl.col("value").str.strip_chars().str.to_lowercase()
     other = pl.when(~said.is_in([_YES, _NO])).then(pl.lit(_NEITHER))
     sets = as_given(frame, ["images"], tidy["image_id"])
@@ -112,6 +114,7 @@ def read_sets(
         k=usable.sum(),
         of=pl.len(),
         lost=pl.col("excluded").drop_nulls(),
+        seed=seed,
     )
     order = {name: at for at, name in enumerate(sorted(set(each["item"]), key=_in_numbers))}
     if keys:  # cells as they first appear; a query may be one, so that they are split, not sought each

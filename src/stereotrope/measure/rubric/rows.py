@@ -9,8 +9,9 @@ import polars as pl
 
 from stereotrope.measure.cells import MUCH_MISSING
 from stereotrope.measure.rubric.reading import Sets, flags_of, holds_for
-from stereotrope.measure.units import FEWEST_PROMPTS
-from stereotrope.stats import mean_interval, wilson
+from stereotrope.measure.seeds import across_units
+from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN, SEEDS_COUNTED, Claim
+from stereotrope.stats import Across, mean_over_units, wilson
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -52,6 +53,7 @@ class _Answers(NamedTuple):
 
     n_items: None of one item.
     missing, ends: Share of the answers that are missing; the mean if all of these were no, and yes.
+    sets: Of each set its query and seed, and what it adds to the sum over queries.
     """
 
     n_items: int | None
@@ -61,6 +63,27 @@ class _Answers(NamedTuple):
     missing: float
     ends: tuple[float, float]
     lost: Counter[str]
+    sets: pl.DataFrame
+
+    @property
+    def across(self) -> Across | None:
+        """The seeds that queries share; None where they share none, or fewer than can be told from them."""
+        claim = Claim(prompts=len(self.queries) >= FEWEST_PROMPTS, repeated=True, known=True)
+        query = self.sets["query"].rank("dense").cast(pl.Int64) - 1
+        return across_units(self.sets, claim, query.to_numpy())[1]
+
+    @property
+    def seeds(self) -> str:
+        """What the method says of seeds: that they are counted, or that the interval is of these."""
+        if self.across:
+            return f", {SEEDS_COUNTED}"
+        seeds = self.sets[SEED_COLUMN]
+        few = not seeds.null_count() and seeds.n_unique() < min(FEWEST_SEEDS, len(self.queries))
+        return f", with {seeds.n_unique()} shared seed{'s' * (seeds.n_unique() > 1)} alone" if few else ""
+
+    def reach(self, level: float) -> float:
+        """How many times as far an interval over queries reaches for what shared seeds do."""
+        return across.reach(self.sets["moved"], level=level) if (across := self.across) else 1.0
 
     def shared(self) -> dict[str, Any]:
         """What a row says of them, whatever its interval is."""
@@ -89,8 +112,11 @@ def _answered(cells: Sequence[Sets], parts: Sequence[_Part]) -> list[dict[str, _
     yes, keys = pl.col("yes"), ["cell", "part"]
     filled = {"low": yes.fill_null(0.0), "high": yes.fill_null(1.0)}
     sets = table.group_by(*keys, "query", "set", maintain_order=True).agg(
-        yes.mean(), **{end: column.mean() for end, column in filled.items()}
+        yes.mean(), pl.col(SEED_COLUMN).min(), **{end: column.mean() for end, column in filled.items()}
     )
+    drawn = sets.drop_nulls("yes").with_columns(moved=yes / pl.len().over(*keys, "query"))
+    drawn = drawn.select(*keys, "query", SEED_COLUMN, "moved")
+    parted = drawn.partition_by(keys, as_dict=True, include_key=False)
     queries = sets.group_by(*keys, "query", maintain_order=True).agg(pl.col("yes", *filled).mean())
     means = queries.group_by(keys).agg(yes.drop_nulls(), *(pl.col(end).mean() for end in filled))
     n_sets = sets.drop_nulls("yes").group_by(keys).agg(pl.col("set").n_unique())
@@ -105,10 +131,12 @@ def _answered(cells: Sequence[Sets], parts: Sequence[_Part]) -> list[dict[str, _
         missing=yes.is_null().mean(),
     )
     found: list[dict[str, _Answers]] = [{} for _ in cells]
+    nothing = sets.clear().select("query", SEED_COLUMN)
     together = shorter.join(means, on=keys, how="left", maintain_order="left")
     for place, name, n_items, few, missing, told, low, high in together.iter_rows():
         n, why = counted.get((place, name), 0), lost.get((place, name), Counter())
-        found[place][name] = _Answers(n_items, np.array(told), n, few, missing, (low, high), why)
+        own = parted.get((place, name), nothing)
+        found[place][name] = _Answers(n_items, np.array(told), n, few, missing, (low, high), why, own)
     return found
 
 
@@ -116,9 +144,10 @@ def _wilson(parts: Sequence[_Answers], level: float) -> Iterator[dict[str, Any]]
     enough = [len(part.queries) >= FEWEST_PROMPTS for part in parts]
     n = [len(part.queries) if many else part.n_sets for part, many in zip(parts, enough, strict=True)]
     values = [float(part.queries.mean()) for part in parts]
-    ends = wilson(np.multiply(values, n), n, level=level)
+    independent = np.divide(n, [part.reach(level) ** 2 for part in parts])
+    ends = wilson(np.multiply(values, independent), independent, level=level)
     for part, many, of, value, low, high in zip(parts, enough, n, values, *ends, strict=True):
-        method = f"Wilson over {of} {'queries' if many else 'sets'}"
+        method = f"Wilson over {of} {'queries' if many else 'sets'}{part.seeds * many}"
         told = {"value": value, "low": float(low), "high": float(high), "method": method}
         yield {**told, "holds_for": holds_for(len(part.queries))}
 
@@ -127,8 +156,9 @@ def _student(parts: Sequence[_Answers], level: float, interval: Interval) -> Ite
     least = -1.0 if interval == "signed" else 0.0
     for part in parts:
         n_queries = len(part.queries)
-        mean, low, high, how = mean_interval(part.queries, level=level, scale=(least, 1.0))
-        method = f"over {n_queries} queries, between {least:g} and 1: {how}"
+        each = {"level": level, "scale": (least, 1.0), "reach": part.reach(level)}
+        mean, low, high, how = mean_over_units(part.queries, np.arange(n_queries), **each)
+        method = f"over {n_queries} queries{part.seeds}, between {least:g} and 1: {how}"
         told = {"value": mean, "method": method.replace("-", "−")}
         if n_queries < FEWEST_PROMPTS or low != low:
             yield {**told, "flags": {**part.shared()["flags"], "no_variation": n_queries >= FEWEST_PROMPTS}}

@@ -233,5 +233,6 @@ def _one_answer(
         attribute="item" if apart else pl.lit(ALL_ATTRIBUTES),
         value=value,
         excluded=why,
+        seed="seed",
         **{name: pl.lit(level, pl.String) for name, level in alike.items()},
     )
