@@ -52,13 +52,15 @@ def test_one_value_alone_leaves_open_what_its_share_does() -> None:
 
 
 @pytest.mark.parametrize("asked", [0.0, 0.05, 0.3, 1.0])
-def test_shares_are_as_uneven_as_asked_on_the_way_by_those_seen(asked: float) -> None:
+def test_shares_are_as_uneven_as_asked_and_keep_their_order(asked: float) -> None:
     seen = [0.6, 0.3, 0.1]
     found = shares_so_uneven(seen, asked)
     assert unevenness(found) == pytest.approx(asked, abs=1e-9)
     assert (np.diff(found) <= 1e-9).all()
     assert shares_so_uneven(seen, unevenness(seen)) == pytest.approx(seen)
     assert shares_so_uneven(seen, 0.0).tolist() == [1 / 3] * 3
+    for some in ([0.5, 0.5, 0.0], [1 / 3] * 3, [1.0, 0.0, 0.0]):
+        assert unevenness(shares_so_uneven(some, asked)) == pytest.approx(asked, abs=1e-6)
 
 
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.7, 0.3], [0.4, 0.3, 0.2, 0.1]])
@@ -66,3 +68,19 @@ def test_what_is_true_is_held(shares: list[float]) -> None:
     rng, true = np.random.default_rng(1), unevenness(shares)
     ends = np.array([cluster_unevenness_interval(drawn(rng, shares, 10, 10, 0.1)) for _ in range(200)])
     assert 0.91 <= np.mean((ends[:, 0] <= true + 1e-9) & (true <= ends[:, 1])) <= 0.99
+
+
+def test_seven_values_in_an_order_that_clusters_follow_are_held() -> None:
+    """A normal variable that is cut, half of it shared within clusters of ten."""
+    shares = 1 / np.arange(1, 8) / np.sum(1 / np.arange(1, 8))
+    rng, true, held = np.random.default_rng(2), np.abs(shares - 1 / 7).sum(), []
+    cuts = stats.norm.ppf(np.cumsum(shares)[:-1])
+    for _ in range(400):
+        latent = np.sqrt(0.5) * (rng.normal(size=(10, 1)) + rng.normal(size=(10, 10)))
+        values = np.searchsorted(cuts, latent)
+        counts = np.stack([(values == value).sum(axis=1) for value in range(7)])
+        seen = counts.sum(axis=1) / counts.sum()
+        ends = [shares_so_uneven(seen, end) for end in cluster_unevenness_interval(counts)]
+        least, most = (float(np.abs(of - 1 / 7).sum()) for of in ends)
+        held.append(least <= true <= most)
+    assert 0.91 <= np.mean(held) <= 0.985

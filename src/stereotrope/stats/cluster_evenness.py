@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.cluster_share import cluster_share_interval
 from stereotrope.stats.crossed import noise_growth
@@ -17,8 +18,8 @@ _BORROWED = 1.0
 _FEW = 4.0
 """Members, in effect, from which on the clusters' scatter says how rare values vary."""
 _TINY = 1e-9
-_HALVED = 50
-"""Times that the way to shares is halved."""
+_HALVED, _POWERS = 50, (-25.0, 25.0)
+"""Times that the way to shares is halved, and the logarithms of the powers that it goes between."""
 
 
 def cluster_unevenness_interval(
@@ -75,24 +76,25 @@ def cluster_unevenness_interval(
 
 
 def shares_so_uneven(shares: ArrayLike, unevenness: float) -> Floats:
-    """Shares that are as uneven as asked, on the way from even ones by those seen to the most frequent alone.
+    r"""Shares that are as uneven as asked: powers :math:`p_j^t` of those seen, over their sum.
 
-    What an interval of one score of unevenness is on the scale of another.
+    What an interval of one score of unevenness is on the scale of another. From even shares (:math:`t = 0`)
+    over those seen (1) to the most frequent alone, the first of several, they keep their order.
 
     shares: Shape ``(k,)``, at least two, summing to 1.
     unevenness: :math:`D` of :func:`cluster_unevenness_interval`, in [0, 1].
     """
-    seen = np.asarray(shares, np.float64)
-    ends = np.full(len(seen), 1 / len(seen)), seen, np.eye(len(seen))[seen.argmax()]
+    seen = np.maximum(np.asarray(shares, np.float64), _TINY)
+    away = np.log(seen / seen.max())
+    away[np.arange(len(seen)) != seen.argmax()] -= _TINY
     if unevenness <= 0:
-        return ends[0]
-    start, end = ends[:2] if unevenness <= _unevenness(seen[:, None])[0] else ends[1:]
-    low, high = 0.0, 1.0
+        return np.full(len(seen), 1 / len(seen))
+    low, high = _POWERS
     for _ in range(_HALVED):
         middle = (low + high) / 2
-        less = _unevenness((start + middle * (end - start))[:, None])[0] < unevenness
+        less = _unevenness(special.softmax(np.exp(middle) * away)[:, None])[0] < unevenness
         low, high = (middle, high) if less else (low, middle)
-    return np.asarray(start + high * (end - start))
+    return np.asarray(special.softmax(np.exp(high) * away))
 
 
 def _least(counts: Floats, sizes: Floats, level: float, crossed: Crossed | None) -> float:

@@ -92,7 +92,8 @@ def divergence_interval(
     known = freedom * ((1 - part) * np.sqrt(dimensions) + part)
     seen = _angle(np.clip(value, 0.0, 1.0))
     # The error goes from a at 0 to b at what is seen, and lengths are counted in errors: so is what noise
-    # of ν dimensions leaves of what is seen, of which that much is noise whatever the error there.
+    # of ν dimensions leaves of what is seen, of which that much is noise whatever the error there. What lies
+    # beyond may be in the direction with most noise: there the error is at least that near 0.
     apart = np.abs(b - a) > _TINY * a
     step = np.where(apart, b - a, 1.0)
     rise = step / np.maximum(seen, _TINY)
@@ -103,7 +104,7 @@ def divergence_interval(
     ends = []
     for end in unified_interval(x, dimensions, known, level=level):
         within = np.where(apart, a * np.expm1(np.clip(end * rise, -50.0, 50.0)) / rise, end * a)
-        at = np.where(end > whole, seen + (end - whole) * b, within)
+        at = np.where(end > whole, seen + (end - whole) * np.maximum(a, b), within)
         ends.append(np.sin(np.clip(at, 0.0, np.pi / 2)) ** 2)
     return ends[0], ends[1]
 

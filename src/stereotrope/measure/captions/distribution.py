@@ -147,8 +147,8 @@ def bias_amplification(
     Distance from equal shares; whatever its name, it says nothing about training data. The greatest value
     grows with k (1 for two groups, 1.71 for seven). Too high at small n: 0.50 at 15 captions of seven equally
     frequent groups. The interval reaches 0 where a likelihood-ratio test does not tell the shares from equal
-    ones; over four prompts or more it is that of :func:`shannon_entropy`, by the shares that are as uneven as
-    its ends on the way from even ones to the most frequent group alone. Under ``released`` one group only
+    ones; over four prompts or more it is that of :func:`shannon_entropy`, by the powers of the shares that
+    are as uneven as its ends. Under ``released`` one group only
     scores as all groups equally often.
 
     References
