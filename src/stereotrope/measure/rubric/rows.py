@@ -156,8 +156,9 @@ def _student(parts: Sequence[_Answers], level: float, interval: Interval) -> Ite
     least = -1.0 if interval == "signed" else 0.0
     for part in parts:
         n_queries = len(part.queries)
-        each = {"level": level, "scale": (least, 1.0), "reach": part.reach(level)}
-        mean, low, high, how = mean_over_units(part.queries, np.arange(n_queries), **each)
+        mean, low, high, how = mean_over_units(
+            part.queries, np.arange(n_queries), level=level, scale=(least, 1.0), reach=part.reach(level)
+        )
         method = f"over {n_queries} queries{part.seeds}, between {least:g} and 1: {how}"
         told = {"value": mean, "method": method.replace("-", "−")}
         if n_queries < FEWEST_PROMPTS or low != low:
