@@ -21,9 +21,7 @@ from stereotrope.generate import (
     REQUESTS,
     CountableGenerator,
     Generator,
-    ImageRequest,
-    request_id,
-    requests_frame,
+    requests_of_each,
 )
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
@@ -309,21 +307,12 @@ def drawn_requests(
             )
     begin = spec.seed * SEEDS_PER_AUDIT + first
     numbers = range(begin, begin + count)
-    return requests_frame(
-        _request(generator, prompt_id, text, negative, number, prefix)
-        for prompt_id, text, negative in texts.iter_rows()
-        for number in numbers
-    )
-
-
-def _request(
-    generator: Generator, prompt_id: str, text: str, negative: str | None, number: int, prefix: str
-) -> ImageRequest:
-    """One picture; a model that takes no seed is told none, and the picture's number keeps it apart."""
-    seed = number if generator.seeded else None
-    params = {**({} if generator.seeded else {"picture": number}), **({"prefix": prefix} if prefix else {})}
-    image_id = request_id(generator.fingerprint, text, negative, seed, params)
-    return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)
+    more = {"prefix": prefix} if prefix else {}
+    # A model that takes no seed is told none, and the picture's number keeps it apart.
+    takes: list[tuple[int | None, dict[str, Any]]] = [
+        (number, more) if generator.seeded else (None, {"picture": number, **more}) for number in numbers
+    ]
+    return requests_of_each(generator.fingerprint, generator.name, texts, takes)
 
 
 def tell_design(

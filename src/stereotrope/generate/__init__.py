@@ -14,6 +14,7 @@ from stereotrope.generate.contract import (
     image_requests,
     request_id,
     requests_frame,
+    requests_of_each,
 )
 from stereotrope.generate.counted import CountedListing
 from stereotrope.generate.folder import FolderGenerator
@@ -53,4 +54,5 @@ __all__ = [
     "image_requests",
     "request_id",
     "requests_frame",
+    "requests_of_each",
 ]

@@ -82,6 +82,35 @@ def requests_frame(requests: Iterable[ImageRequest]) -> pl.DataFrame:
     return pl.concat(parts)
 
 
+def requests_of_each(
+    fingerprint: str,
+    generator: str,
+    prompts: pl.DataFrame,
+    takes: Sequence[tuple[int | None, Mapping[str, Any]]],
+) -> pl.DataFrame:
+    """One row a prompt and take: what :func:`requests_frame` makes of the requests, without an object each.
+
+    prompts: ``prompt_id``, ``text`` and ``negative``.
+    takes: Seed and parameters of each picture of a prompt.
+    """
+    listed = prompts.select("prompt_id", "text", "negative")
+    seeds = [seed for seed, _ in takes]
+    params = [json.dumps(dict(each), sort_keys=True) for _, each in takes]
+    # The content that request_id hashes: its end is that of the take, all before that of the prompt.
+    ends = [f", {json.dumps(seed)}, {each}]".encode() for seed, each in zip(seeds, params, strict=True)]
+    ids = []
+    for _, text, negative in listed.iter_rows():
+        of_prompt = hashlib.sha256(json.dumps([fingerprint, text, negative])[:-1].encode())
+        for end in ends:
+            (whole := of_prompt.copy()).update(end)
+            ids.append(whole.hexdigest()[:16])
+    each = pl.DataFrame({"seed": seeds, "params": params}, schema_overrides=REQUESTS)
+    of_all: dict[str, Any] = {"generator": generator, "source": None, "absent": False}
+    constants = [pl.lit(value, REQUESTS[name]).alias(name) for name, value in of_all.items()]
+    rows = listed.join(each, how="cross", maintain_order="left_right")
+    return rows.with_columns(pl.Series("image_id", ids, pl.String), *constants).select(*REQUESTS)
+
+
 def image_requests(requests: pl.DataFrame) -> Iterator[ImageRequest]:
     """The rows of a frame of requests, one by one, as a generator's ``process`` takes them."""
     for row in requests.select(*REQUESTS).iter_rows(named=True):

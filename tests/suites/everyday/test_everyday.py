@@ -31,6 +31,7 @@ OVER_SCENARIOS = [
     "dominated",
     "amplification",
 ]
+SMALL = "suite: everyday\nimages_per_prompt: 1\ngenerators: ['openai:x']\n"
 JUDGE = "annotators: [{questions: 'openai:judge', attributes: {perceived_gender: [female, male]}}]\n"
 
 
@@ -73,7 +74,7 @@ def test_occupations_are_simplified_by_the_rules_or_by_hand_and_each_is_another(
 
 def test_shares_stand_beside_the_scenarios_of_the_suite_and_are_null_where_the_table_is_silent():
     shares = occupation_shares()
-    plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x']\n{JUDGE}").plan()
+    plan = st.Audit.from_text(f"{SMALL}{JUDGE}").plan()
     scenarios = plan.prompts.filter(prompt_group="occupations")["scenario"].unique(maintain_order=True)
     assert shares["scenario"].to_list() == scenarios.to_list()
     nurse = shares.filter(title="Registered nurses").row(0, named=True)
@@ -197,12 +198,12 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
     ],
 )
 def test_measures_of_the_suite_that_an_audit_has_nothing_for_are_left_out(more, measures):
-    plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x']\n{more}").plan()
+    plan = st.Audit.from_text(f"{SMALL}{more}").plan()
     assert [call.name for call in plan.measures] == measures
 
 
 def test_several_models_are_set_beside_each_other():
-    text = f"suite: everyday\ngenerators: ['openai:x', 'openai:y']\n{JUDGE}"
+    text = f"suite: everyday\nimages_per_prompt: 1\ngenerators: ['openai:x', 'openai:y']\n{JUDGE}"
     several = {"model_agreement", "model_deviation"}
     assert several <= {call.name for call in st.Audit.from_text(text).plan().measures}
     named = st.Audit.from_text(text + "baseline: {generator: x}\n").plan().measures
@@ -212,7 +213,7 @@ def test_several_models_are_set_beside_each_other():
 
 def test_shares_of_race_and_age_are_given_where_they_are_labelled():
     more = "annotators: [{questions: 'openai:judge', sets: [gender, race, age]}]\n"
-    plan = st.Audit.from_text(f"suite: everyday\ngenerators: ['openai:x']\n{more}").plan()
+    plan = st.Audit.from_text(f"{SMALL}{more}").plan()
     asked = [
         (call.arguments["attribute"], call.arguments["by"]) for call in plan.measures if call.name == "share"
     ]
