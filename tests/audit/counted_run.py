@@ -5,6 +5,8 @@ Run as ``python counted_run.py LOG ARGUMENTS…``; the log is opened for appendi
 
 import os
 import sys
+from contextlib import ExitStack, contextmanager
+from unittest import mock
 
 from stereotrope.annotate import BlankAnnotator, ColourAnnotator, DuplicatesAnnotator
 from stereotrope.cli import main
@@ -20,8 +22,18 @@ def noted(kind, process, log):
     return wrapped
 
 
+@contextmanager
+def noting(file):
+    """Each call adds a line to the file."""
+    log = os.open(file, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+    with ExitStack() as patched:
+        patched.callback(os.close, log)
+        for maker in (CalibratedGenerator, BlankAnnotator, ColourAnnotator, DuplicatesAnnotator):
+            process = noted(maker.__name__, maker.process, log)
+            patched.enter_context(mock.patch.object(maker, "process", process))
+        yield
+
+
 if __name__ == "__main__":
-    log = os.open(sys.argv[1], os.O_APPEND | os.O_CREAT | os.O_WRONLY)
-    for maker in (CalibratedGenerator, BlankAnnotator, ColourAnnotator, DuplicatesAnnotator):
-        maker.process = noted(maker.__name__, maker.process, log)
-    main(sys.argv[2:])
+    with noting(sys.argv[1]):
+        main(sys.argv[2:])

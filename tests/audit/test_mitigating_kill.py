@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from tests.run import kill
 
 import stereotrope as st
+from stereotrope.cli import main
 from stereotrope.testing import Judge, Loopback
 
 LANES = 4
@@ -49,11 +51,15 @@ def critic(question):
     }
 
 
-def start(folder: Path, server: Loopback) -> subprocess.Popen[bytes]:
+def arguments(server: Loopback) -> list[str]:
     served = {"base_url": server.url, "key": None, "concurrency": LANES}
     entries = [{"refine": "openai:writer", **served}, {"faircritic": "openai:critic", **served}]
     options = [part for entry in entries for part in ("--with", json.dumps(entry))]
-    command = [sys.executable, "-m", "stereotrope", "--quiet", "mitigate", "run", *options, "--rounds", "2"]
+    return ["--quiet", "mitigate", "run", *options, "--rounds", "2"]
+
+
+def start(folder: Path, server: Loopback) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "stereotrope", *arguments(server)]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
@@ -70,9 +76,10 @@ def killed_at(server: Loopback, process: subprocess.Popen[bytes], requests: int)
 
 
 def finished(folder: Path, server: Loopback) -> None:
-    process = start(folder, server)
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors.decode()
+    """Carry the same command out here, to its end."""
+    with contextlib.chdir(folder), pytest.raises(SystemExit) as ended:
+        main(arguments(server))
+    assert ended.value.code == 0
 
 
 def asked(server: Loopback, after: int) -> Counter[tuple[str, str | None, str]]:
