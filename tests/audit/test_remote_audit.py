@@ -3,12 +3,14 @@
 The command line runs as a process of its own and is killed at random moments; the model server lives on.
 """
 
+import os
 import random
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -48,17 +50,17 @@ def write_audit(folder: Path, url: str, models: Sequence[str], images: int, desi
     (folder / "audit.yaml").write_text(text + design)
 
 
-def start(folder: Path, run: str, *options: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "stereotrope", "run", "audit.yaml", "-o", run, *options]
+def start(folder: Path, run: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "stereotrope", "run", "audit.yaml", "-o", run]
     environment = {"SODA_KEY": KEY, "PATH": "/usr/bin:/bin", "COLUMNS": "200"}
     with (folder / f"{run}.log").open("ab") as log:
         return subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, env=environment)
 
 
-def finish(folder: Path, run: str, *options: str) -> int:
-    process = start(folder, run, *options)
-    process.wait()
-    return process.returncode
+def finish(folder: Path, run: str) -> None:
+    """Carry the audit out here, to its end."""
+    with mock.patch.dict(os.environ, SODA_KEY=KEY):
+        st.Audit.from_yaml(folder / "audit.yaml").run(folder / run)
 
 
 def answered(server: Loopback, *, after: int = 0) -> dict[tuple[str, str | None], int]:
@@ -103,17 +105,17 @@ def assert_survives(
     needed["chat", "checker"] = len(models) * pictures
     with Loopback(key=KEY, latency=(0.0, 0.01)) as server:
         write_audit(tmp_path, server.url, models, images, design)
-        assert finish(tmp_path, "calm") == 0, (tmp_path / "calm.log").read_text()[-2_000:]
+        finish(tmp_path, "calm")
         calm = answered(server)
         assert {k: n for k, n in calm.items() if k in needed} == needed
         before = len(server.received)
         rng, killed = random.Random(seed), 0
         for moment in sorted(rng.randint(20, before - 20) for _ in range(kills)):
             killed += kill_at(server, start(tmp_path, "killed"), before + moment + LANES * killed)
-        assert finish(tmp_path, "killed") == 0, (tmp_path / "killed.log").read_text()[-2_000:]
+        assert start(tmp_path, "killed").wait() == 0, (tmp_path / "killed.log").read_text()[-2_000:]
         disturbed = answered(server, after=before)
         end = len(server.received)
-        assert finish(tmp_path, "killed") == 0
+        finish(tmp_path, "killed")
         assert len(server.received) == end
     assert killed >= kills - 1
     assert_same_tables(tmp_path / "calm", tmp_path / "killed")
@@ -154,6 +156,9 @@ def assert_tables_of_the_paper(run: Path, *, models: Sequence[str], groups: int,
 def test_an_audit_of_several_models_is_killed_and_continued(tmp_path):
     models = MODELS[:2]
     design = "objects: [cup, sofa]\ndimensions: {gender: [men, women]}\n"
+    # The scores of the paper and their means: what else the suite measures would take as long again.
+    means = ", ".join(f"{{average: {name}, over: object}}" for name in ("bds", "cds", "vac"))
+    design += f"measures: [bds, cds, vac, violation_rate, {means}]\n"
     assert_survives(tmp_path, models=models, images=4, design=design, cells=6, kills=2, seed=1)
     assert_tables_of_the_paper(tmp_path / "killed", models=models, groups=2, objects=2)
 
