@@ -183,7 +183,10 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     weights = icc_beliefs(own, (cell.peers or Peers(both)).mixture)
     m = len(cell.prompts)
     ways = 2**m if flipped else comb(m + len(other.prompts), m)
-    p, least = beyond_exact(exact, beta_binomial_test(*by_prompt, weights=weights), ways)
+    model = beta_binomial_test(*by_prompt, weights=weights)
+    sizes = [sorted(side.prompts.values()) for side in both]
+    unlike = sizes[0] != sizes[1] and (len(sizes[0]) == len(sizes[1]) or len({*sizes[0], *sizes[1]}) > 1)
+    p, least = np.maximum(exact, model) if unlike else beyond_exact(exact, model, ways)
     return row | {"p_value": p, "p_least": least}
 
 
