@@ -107,16 +107,16 @@ class Power:
         sample, n_parts = representatives(self._conditions, self._others)
         calls = [_quicker(call, _COARSE) for call in self._comparing]
 
-        def scopes(conditions: pl.DataFrame) -> list[Mapping[str, str]]:
+        def compared_parts(conditions: pl.DataFrame) -> list[tuple[str | None, ...]]:
             labels = self._labels(conditions, 2, 0.0, np.random.default_rng(0))
-            return [json.loads(scope) for scope in self._compared(labels, calls)["scope"]]
+            scopes = map(json.loads, self._compared(labels, calls)["scope"])
+            return [tuple(map(scope.get, self._others)) for scope in scopes]
 
-        counted = [(tuple(map(one.get, self._others)), one) for one in scopes(sample)]
-        known = set(sample.select(self._others).iter_rows())
-        if all(part in known for part, _ in counted):
-            return sum(n_parts.get(part, 0) for part, _ in counted)
+        parts = compared_parts(sample)
+        if set(sample.select(self._others).iter_rows()).issuperset(parts):
+            return sum(n_parts.get(part, 0) for part in parts)
         # Where comparisons span parts, no part stands for others.
-        return len(scopes(self._conditions))
+        return len(compared_parts(self._conditions))
 
     def at(self, shift: float, n: int | None = None) -> Simulated:
         """Comparisons with such a shift and ``n`` pictures a condition; those of the audit when None."""

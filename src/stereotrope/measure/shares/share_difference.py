@@ -102,8 +102,7 @@ def share_difference(
     (:func:`stereotrope.stats.beyond_exact`). Where prompts of one side have more images, p is the greatest of
     that test, of the same of prompts' shares, and of the model. Where both sides have the same prompts,
     such as two models, what these have in common narrows the interval, and from six prompts on the sides
-    of each are
-    exchanged (:func:`stereotrope.stats.cluster_flip_test`).
+    of each are exchanged (:func:`stereotrope.stats.cluster_flip_test`).
     The interval covered 0.93 to 0.98 at an intra-class correlation of 0.1 and 0.3 (0.93 to 1 at 0).
     Over fewer than four prompts interval and p hold for ``these prompts`` alone. Where prompts share seeds
     (column ``seed``), what these do to one side alone widens the interval, and p grows as if its standard
