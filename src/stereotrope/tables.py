@@ -263,8 +263,8 @@ COMPARISONS = (
     Column("high", _F, "upper end"),
     Column("level", _F, "coverage of that interval: 1 − 1.7α, for two one-sided tests"),
     Column("p_value", _F, "of the comparison, all its tests together"),
-    Column("p_least", _F, "least p that its counts could have given"),
-    Column("q_value", _F, "p after Benjamini–Hochberg; null where its counts could not have mattered"),
+    Column("p_least", _F, "least p that its counts could have given, whichever of them each side had"),
+    Column("q_value", _F, "p after Benjamini–Hochberg over all that could have given as small a p"),
 )
 """Columns of ``comparisons``: every comparison that was tested, and how it ends."""
 

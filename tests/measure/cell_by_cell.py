@@ -186,7 +186,7 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     model = beta_binomial_test(*by_prompt, weights=weights)
     sizes = [sorted(side.prompts.values()) for side in both]
     unlike = sizes[0] != sizes[1] and (len(sizes[0]) == len(sizes[1]) or len({*sizes[0], *sizes[1]}) > 1)
-    p, least = np.maximum(exact, model) if unlike else beyond_exact(exact, model, ways)
+    p, least = (max(exact[0], model), exact[1]) if unlike else beyond_exact(exact, model, ways)
     return row | {"p_value": p, "p_least": least}
 
 

@@ -10,10 +10,11 @@ from stereotrope.errors import UsageError
 from stereotrope.stats import (
     benjamini_hochberg,
     cauchy_combined,
+    count_able,
+    fewest_told,
     fisher_exact,
     fisher_least,
     holm,
-    reachable,
     sign_test,
 )
 
@@ -145,12 +146,39 @@ def test_the_sign_test_of_nothing_is_undefined_and_of_impossible_counts_refused(
         sign_test(3, 2)
 
 
-def test_a_test_enters_the_family_where_its_margins_could_make_it_matter() -> None:
-    # By hand: of k = 1 there are three below 0.05, of k = 2 three below 0.025, of k = 3 two below 0.0167.
-    assert reachable([0.001, 0.01, 0.02, 0.2, 0.9]).tolist() == [True, True, False, False, False]
-    assert reachable([np.nan, 0.5]).tolist() == [True, False]
-    assert reachable([0.5, 0.06]).tolist() == [False, False]
-    assert reachable([]).shape == (0,)
+def test_only_tests_that_could_have_given_as_small_a_p_count() -> None:
+    # By hand: one could have given 0.002, three 0.01 and 0.03 each, all five 0.2.
+    p, least = [0.002, 0.01, 0.03, 0.2, 1.0], [0.001, 0.005, 0.01, 0.1, 0.15]
+    assert count_able(least, p).tolist() == [1, 3, 3, 5, 5]
+    assert benjamini_hochberg(p, least) == pytest.approx([0.002, 0.015, 0.03, 0.25, 1.0])
+    assert benjamini_hochberg(p, [np.nan] * 5).tolist() == benjamini_hochberg(p).tolist()
+    assert benjamini_hochberg([0.01, np.nan, 0.5], [0.001, 0.001, 0.2]).tolist()[::2] == [0.01, 0.5]
+    assert benjamini_hochberg([], []).shape == (0,)
+
+
+def test_how_many_must_differ_for_one_to_be_told() -> None:
+    assert fewest_told([0.001, 0.2]) == 1
+    # Of a hundred that can be 0.001 at best one alone has q = 0.1, two have 0.05.
+    assert fewest_told([0.001] * 100) == 2
+    assert fewest_told([0.06, 0.5]) == fewest_told([]) == 0
+    p = np.r_[[0.001] * 2, [0.5] * 98]
+    for fewest, told in ((2, 2), (1, 0)):
+        p[1] = 0.001 if fewest == 2 else 0.5
+        assert (benjamini_hochberg(p, [0.001] * 100) <= 0.05).sum() == told
+
+
+def test_discrete_tests_keep_the_false_discovery_rate() -> None:
+    """Signs of 4 to 12 throws of 40 coins, 4,000 lists; one coin in ten shows heads nine times in ten."""
+    rng = np.random.default_rng(0)
+    throws = rng.integers(4, 13, size=(4_000, 40))
+    odd = rng.random(throws.shape) < 0.1
+    known = np.array([[sign_test(min(k, n), n) for k in range(13)] for n in range(13)])
+    p = known[throws, rng.binomial(throws, np.where(odd, 0.9, 0.5))]
+    told = np.array([benjamini_hochberg(*of) <= 0.05 for of in zip(p, 2.0 ** (1 - throws), strict=True)])
+    plain = np.array([benjamini_hochberg(of) <= 0.05 for of in p])
+    false = np.mean((told & ~odd).sum(axis=1) / np.maximum(1, told.sum(axis=1)))
+    assert false <= 0.05
+    assert (told & odd).sum() > 1.5 * (plain & odd).sum()
 
 
 def test_a_combination_is_the_common_p_and_m_times_the_least_of_unlike_ones() -> None:

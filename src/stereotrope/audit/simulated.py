@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stereotrope.stats import reachable
+from stereotrope.stats import count_able
 from stereotrope.stats.arrays import Floats
 
 _CELLS = 2_000_000
@@ -28,9 +28,10 @@ class Simulated:
     def found(self, usual: Simulated, n_comparisons: int, spread: float, alpha: float) -> float:
         """Probability that one of these is told, if beside it this part of all comparisons differs as much.
 
-        Benjamini and Hochberg's procedure rejects a p-value beside ``m - 1`` others up to ``αk/m`` with the
-        greatest ``k`` for which ``k - 1`` others lie within. Whole lists of others are drawn: as many from
-        these as differ by chance, the rest from ``usual``, comparisons where nothing differs.
+        Benjamini and Hochberg's procedure tells those up to the greatest p for which p times the number of
+        tests that could have given one as small is at most α times the number of those as small. Whole lists
+        of others are drawn: as many from these as differ by chance, the rest from ``usual``, comparisons
+        where nothing differs; how many could have given a p is what it is in all of them on average.
         """
         rng = np.random.default_rng(n_comparisons)
         shape = max(20, min(200, _CELLS // n_comparisons)), n_comparisons - 1
@@ -40,13 +41,12 @@ class Simulated:
             rng.integers(len(self.p), size=shape),
             len(self.p) + rng.integers(len(usual.p), size=shape),
         )
-        p, least = np.concatenate([self.p, usual.p]), np.concatenate([self.least, usual.least])
-        # What could not have mattered is no part of the family; that is decided by all counts of an audit.
-        audit = np.append(least[drawn[0]], np.median(self.least))
-        m = max(1, int(reachable(audit, alpha=alpha).sum()))
-        within = least < alpha / m
-        others = np.sort(np.where(within, p, 1.0)[drawn], axis=1)[:, : m - 1]
-        ranks = np.arange(2, others.shape[1] + 2)
-        most = np.max(np.where(others <= alpha * ranks / m, ranks, 1), axis=1, initial=1)
-        own = np.sort(self.p[within[: len(self.p)]])
-        return float(np.searchsorted(own, alpha * most / m, side="right").mean()) / len(self.p)
+        p = np.concatenate([self.p, usual.p])
+        parts = ((self.least, spread), (usual.least, 1 - spread))
+        able = sum(part * count_able(least, p) / least.size for least, part in parts)
+        weighed = p * np.maximum(1.0, n_comparisons * np.asarray(able))
+        others = np.sort(weighed[drawn], axis=1)
+        ranks = np.arange(2, n_comparisons + 1)
+        most = np.max(np.where(others <= alpha * ranks, ranks, 1), axis=1, initial=1)
+        own = np.sort(weighed[: len(self.p)])
+        return float(np.searchsorted(own, alpha * most, side="right").mean()) / len(self.p)

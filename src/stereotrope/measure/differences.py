@@ -15,7 +15,8 @@ from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook, place_key
 from stereotrope.measure.selection import Size, at_level, chosen_level
 from stereotrope.measure.sentences import two_decimals
-from stereotrope.stats import benjamini_hochberg, cauchy_combined, reachable, smallest_shift
+from stereotrope.stats import benjamini_hochberg, cauchy_combined, count_able, fewest_told, smallest_shift
+from stereotrope.stats.arrays import Floats
 
 _ONE_SIDED = 0.85
 """Part of α that each end of an interval is given for “alike”. Newcombe's interval of exact limits then errs
@@ -67,15 +68,16 @@ class Differences:
     its p-value is the least of the place's tests (such as one a value), times their number as far as their
     counts could have given as small a p; those of several are combined (:func:`cauchy_combined`).
     An annotator that labelled less than half of the images that another did is a sample, and tests nothing.
-    Benjamini and Hochberg's procedure runs over all places of all finders whose counts could have mattered
-    (:func:`reachable`). What is told of a place has an interval at the level 1 − α·R/m, with R the places
-    that are told and m the family (Benjamini and Yekutieli 2005, JASA 100): it covers though it was selected.
+    Benjamini and Hochberg's procedure runs over all places of all finders, of which those count that could
+    have given as small a p (:func:`benjamini_hochberg` with ``p_least``). What is told of a place has an
+    interval at the level 1 − α·R/m, with R the places that are told and m those that could have given as
+    small a p as these (Benjamini and Yekutieli 2005, JASA 100): it covers though it was selected.
 
     Of a run that grows this is one look, with an α of its own. What a look before told is told here too,
     with the numbers of the pictures that are there now and the q of the look that told it.
 
     places: Every place that was tested.
-    every_q: q-value of each place of the family.
+    every_q: q-value of each place.
     alpha: Error of this look; with 0 nothing is told but what was told before.
     """
 
@@ -107,8 +109,17 @@ class Differences:
 
     @property
     def n_reachable(self) -> int:
-        """Places of the family."""
-        return len(self.every_q)
+        """Places whose counts could have been told from chance."""
+        return int(count_able(self._floors, self.alpha))
+
+    @cached_property
+    def _floors(self) -> Floats:
+        return np.array([tested.p_least for tested in self.places.values()])
+
+    def _family(self, n_told: int) -> int:
+        """The least k such that no more than k places could have given a p of α·told/k (Tarone 1990)."""
+        k = np.arange(1, max(1, len(self.places)) + 1)
+        return int(k[count_able(self._floors, self.alpha * max(1, n_told) / k) <= k][0])
 
     def verdict(self, place: Place) -> str:
         """How a comparison ends: ``differs``, ``alike`` or ``not enough``."""
@@ -148,7 +159,7 @@ class Differences:
     @property
     def level(self) -> float:
         """Level of the intervals of what is told; 1 where no error is left for any."""
-        return chosen_level(1 - self.alpha, len(self.q), len({*self.every_q, *self.kept}))
+        return chosen_level(1 - self.alpha, len(self.q), self._family(len(self.q)))
 
     def widened(self, size: Size, level: float) -> Size:
         """A size with its interval of a usual level, widened for having been selected."""
@@ -176,11 +187,17 @@ class Differences:
             return f"No {new}difference could have been found in {times}: {why}.{self._kept()}"
         found = len(self.found)
         if not found:
-            told = f"No difference beyond chance in {times}"
+            told = f"No difference beyond chance in {times}{self._beside()}"
         else:
             verb = "differs" if found == 1 else "differ"
             told = f"{found} of {times} {verb} beyond chance (false discovery rate {self.alpha:.2g} over all)"
         return f"{told}{self._found_from()}.{self._kept()}{self._alike()}"
+
+    def _beside(self) -> str:
+        """That one place alone could not be told, whatever its counts, where it could not."""
+        fewest = fewest_told(self._floors, alpha=self.alpha)
+        among = "; one is told only where at least {} differ as clearly as they can"
+        return among.format(_thousands(fewest)) if fewest > 1 else ""
 
     def _kept(self) -> str:
         """How many were told before and are not found by this look."""
@@ -216,7 +233,7 @@ class Differences:
     def _least(self) -> float:
         """The least shift that this many pictures show four times in five."""
         n, m = (median_low(side) for side in zip(*self.sizes, strict=True))
-        level = self.alpha * max(1, len(self.found)) / max(1, self.n_reachable)
+        level = self.alpha * max(1, len(self.found)) / self._family(len(self.found))
         return smallest_shift(n, m, alpha=level, power=_POWER)
 
     def _found_from(self) -> str:
@@ -269,9 +286,7 @@ def differing(
     places = {place: _tested(place, by, evidence, widest.get(place)) for place, by in counting.items()}
     listed = list(places)
     p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
-    family = np.flatnonzero(reachable(least, alpha=alpha))
-    q = benjamini_hochberg(p[family])
-    every_q = {listed[at]: float(own) for at, own in zip(family.tolist(), q.tolist(), strict=True)}
+    every_q = dict(zip(listed, benjamini_hochberg(p, least).tolist(), strict=True))
     return Differences(places, every_q, alpha, margin, look)
 
 

@@ -28,7 +28,7 @@ _TIE = 1e-9
 
 def beta_binomial_test(
     k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, weights: Floats
-) -> tuple[Floats, Floats]:
+) -> Floats:
     r"""Mid-p that two sides are made of like clusters, whose counts are beta-binomial.
 
     A side's sum :math:`X_i` is taken for beta-binomial too, with the variance that its clusters give it at an
@@ -41,12 +41,12 @@ def beta_binomial_test(
     weights: Probability of each :math:`ρ` of :data:`ICC_GRID` by what does not tell the sides apart, such as
         how clusters of one side differ, shape ``(…, 16)``; of several rows (:func:`icc_beliefs`), shape
         ``(…, rows, 16)``, the one with the greatest p.
-    Returns p, least: Of shape ``(…)``, in (0, 1], and the least p that these sums could have had.
+    Returns: p of shape ``(…)``, in (0, 1].
     Source: Williams (1975), Biometrics 31 (beta-binomial clusters); Lancaster (1961), JASA 56 (mid-p).
 
     >>> import numpy as np
     >>> independent = np.eye(16)[0]
-    >>> p, _ = beta_binomial_test([5] * 4, [5] * 4, [0] * 4, [5] * 4, weights=independent)
+    >>> p = beta_binomial_test([5] * 4, [5] * 4, [0] * 4, [5] * 4, weights=independent)
     >>> f"{p:.3g}"  # 1 / binomial(40, 20)
     '7.25e-12'
     """
@@ -57,17 +57,16 @@ def beta_binomial_test(
         total = n.sum(axis=-1)
         columns += [k.sum(axis=-1), total, np.round((n**2).sum(axis=-1) / np.maximum(1.0, total) - 1, 9)]
     sums = _Sums(*(np.reshape(column, -1) for column in columns))
-    p = np.ones((2, sums.k.size, ICC_GRID.size))
+    p = np.ones((sums.k.size, ICC_GRID.size))
     successes = sums.k + sums.j
     open_ = np.flatnonzero((successes > 0) & (successes < sums.n + sums.m))
     counted = np.minimum(successes, sums.n) - np.maximum(0.0, successes - sums.m) < _POINTS
     for of, some in ((_counted, open_[counted[open_]]), (_interpolated, open_[~counted[open_]])):
         if some.size:
-            p[:, some] = of(sums.some(some))
+            p[some] = of(sums.some(some))
     each = np.reshape(weights, (sums.k.size if np.ndim(weights) > 2 or len(shape) else 1, -1, ICC_GRID.size))
-    found = (p[:, :, None, :] * each).sum(axis=-1).max(axis=-1)
-    found = np.clip(found, np.finfo(np.float64).tiny, 1.0).reshape(2, *shape)
-    return found[0], found[1]
+    found = (p[:, None, :] * each).sum(axis=-1).max(axis=-1)
+    return np.asarray(np.clip(found, np.finfo(np.float64).tiny, 1.0).reshape(shape))
 
 
 def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: ArrayLike) -> Floats:
@@ -77,14 +76,19 @@ def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: ArrayLike) -> Floats:
     other, :math:`p` becomes :math:`\max(p^{3/2}, p_{model})`, if it is below 0.03: whatever the model says,
     there are half as many digits more at most. Every other p stands, as all beyond six clusters a side do.
 
-    exact, model: p, and the least p that there could have been; shapes ``(2, …)``.
+    exact: p, and the least p that there could have been; shape ``(2, …)``.
+    model: p by the model, shape ``(…)``.
     ways: To choose the clusters, shape ``(…)``.
     Returns: p and least p, shape ``(2, …)``, in (0, 1] and never above ``exact``. Down to ``2 / ways`` its
-        size is that of the exact test; below, see docs/explanation/interval-coverage.md.
+        size is that of the exact test; below, see docs/explanation/interval-coverage.md. The least p is that
+        of a model that says nothing against it: what the model says hangs on which clusters each side has,
+        and whether a test could have mattered must not hang on what was seen.
     """
-    p, further, n = (np.asarray(x, np.float64) for x in (exact, model, ways))
+    p, n = np.asarray(exact, np.float64), np.asarray(ways, np.float64)
     ended = (p <= np.minimum(_EXACT, 2 * (1 + _TIE) / n)) & (n <= MOST_WAYS)
-    return np.where(ended, np.minimum(p, np.maximum(p**_POWER, further)), p)
+    found = np.where(ended, p**_POWER, p)
+    found[0] = np.maximum(found[0], np.minimum(p[0], model))
+    return found
 
 
 def clusters_apart(
@@ -96,8 +100,8 @@ def clusters_apart(
     matched: Exchange the sides of each pair of clusters (:func:`~stereotrope.stats.cluster_flip_test`), not
         whole ones (:func:`~stereotrope.stats.cluster_permutation_test`).
     Returns: p, and the least p that there could have been (:func:`beyond_exact`), shape ``(2, …)``; where
-        clusters of one side are larger, at least that of the model: a rare success is likelier in a larger
-        cluster, so that sides with few large ones differ by their sizes too.
+        clusters of one side are larger, p is at least that of the model: a rare success is likelier in a
+        larger cluster, so that sides with few large ones differ by their sizes too.
     """
     exact = np.stack((cluster_flip_test if matched else cluster_permutation_test)(k1, n1, k2, n2))
     m, other = np.shape(n1)[-1], np.shape(n2)[-1]
@@ -105,8 +109,9 @@ def clusters_apart(
     unlike = unlike_sizes(n1, n2)
     if ways > MOST_WAYS and not unlike.any():
         return exact
-    model = np.stack(beta_binomial_test(k1, n1, k2, n2, weights=weights))
-    return np.where(unlike, np.maximum(exact, model), beyond_exact(exact, model, ways))
+    model = beta_binomial_test(k1, n1, k2, n2, weights=weights)
+    greater = np.stack([np.maximum(exact[0], model), exact[1]])
+    return np.where(unlike, greater, beyond_exact(exact, model, ways))
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class _Sums:
 
 
 def _interpolated(sums: _Sums) -> Floats:
-    """p and least p by intra-class correlation, of sums with too many counts to weigh each."""
+    """p by intra-class correlation, of sums with too many counts to weigh each."""
     found = []
     for k, n, alike, j, m, other in zip(*vars(sums).values(), strict=True):
         points, tails = _tails(k + j, n, m, alike, other)
@@ -133,25 +138,24 @@ def _interpolated(sums: _Sums) -> Floats:
         at = (k - points[0]) / step
         low = min(int(at + _TIE), points.size - 1)
         high = min(low + 1, points.size - 1)
-        logs = tails[low] + (at - low) * (tails[high] - tails[low])
-        found.append((np.exp(logs), np.exp(np.minimum(tails[0], tails[-1]))))
-    return np.array(found).transpose(1, 0, 2)
+        found.append(np.exp(tails[low] + (at - low) * (tails[high] - tails[low])))
+    return np.array(found)
 
 
 def _counted(sums: _Sums) -> Floats:
-    """p and least p by intra-class correlation, every count weighed, comparisons with like many together."""
+    """p by intra-class correlation, every count weighed, comparisons with like many together."""
     successes = sums.k + sums.j
     low = np.maximum(0.0, successes - sums.m)
     lengths = (np.minimum(successes, sums.n) - low).astype(np.int64) + 1
     order = np.argsort(lengths, kind="stable")
-    found = np.empty((2, len(order), ICC_GRID.size))
+    found = np.empty((len(order), ICC_GRID.size))
     start = 0
     while start < len(order):
         some = max(1, _AT_ONCE // int(lengths[order[start]]))
         # Few that are much longer than the first would make all as long.
         part = order[start : start + some]
         part = part[lengths[part] <= 2 * lengths[part[0]]]
-        found[:, part] = _weighed(sums.some(part), low[part], lengths[part])
+        found[part] = _weighed(sums.some(part), low[part], lengths[part])
         start += part.size
     return found
 
@@ -176,11 +180,10 @@ def _weighed(sums: _Sums, low: Floats, lengths: NDArray[np.int64]) -> Floats:
     weight -= weight.max(axis=1, keepdims=True)
     np.exp(weight, out=weight)
     far = np.round(np.abs(x - (sums.n * share)[:, None]) / _TIE)
-    ends = np.stack([sums.k - low, np.zeros(len(low)), lengths - 1.0], axis=1).astype(np.int64)
-    limit = np.take_along_axis(far, ends, axis=1)[:, :, None]
-    beyond = ((far[:, None] > limit) + 1.0 * (far[:, None] >= limit)) / 2
-    p = np.clip((beyond @ weight) / weight.sum(axis=1)[:, None], np.finfo(np.float64).tiny, 1.0)
-    return np.stack([p[:, 0], p[:, 1:].min(axis=1)])
+    limit = np.take_along_axis(far, (sums.k - low).astype(np.int64)[:, None], axis=1)
+    beyond = ((far > limit) + 1.0 * (far >= limit)) / 2
+    p = (beyond[:, None] @ weight)[:, 0] / weight.sum(axis=1)
+    return np.asarray(np.clip(p, np.finfo(np.float64).tiny, 1.0))
 
 
 def _beta(n: Floats, share: Floats, alike: Floats) -> tuple[Floats, Floats]:

@@ -13,20 +13,61 @@ _FAR = 40.0
 """Standard deviations beyond which a hypergeometric probability is 0 in a float."""
 _TIE = 1e-7
 """Difference of logarithms up to which two tables are equally probable: what rounding makes of equal ones."""
+_ROUNDED = 1e-9
+"""Part of a p by which one is as small as another."""
 _AT_ONCE = 200_000
 """Tables whose probabilities are held in memory together."""
 
 
-def benjamini_hochberg(p: ArrayLike) -> Floats:
+def benjamini_hochberg(p: ArrayLike, least: ArrayLike | None = None) -> Floats:
     r"""q-values: p-values adjusted so that ``q ≤ α`` keeps the false discovery rate at ``α``.
 
-    With the ``m`` p-values in ascending order, :math:`q_{(i)} = \min_{j ≥ i} p_{(j)}·m/j`.
+    With the ``m`` p-values in ascending order, :math:`q_{(i)} = \min_{j ≥ i} p_{(j)}·m/j`. Of tests that
+    cannot give every p, :math:`m` is how many of them could have given one as small as :math:`p_{(j)}`:
+    :func:`count_able`. The others could not have been told from chance by such a p, whatever was seen.
 
     p: p-values of one family, any shape, in [0, 1]; NaN where a test could not be made.
-    Returns: Same shape, in [0, 1], never below ``p``. NaN stays NaN and does not count in ``m``.
-    Source: Benjamini and Hochberg (1995), JRSS B 57, eq. 1.
+    least: Least p that each test could have given, of the same shape; NaN stands for any. It must not hang on
+        what was seen, only on what was there to be seen, such as the margins of a table.
+    Returns: Same shape, in [0, 1], never below ``p``. NaN stays NaN and does not count in ``m``. With
+        ``least`` the rate is at most :math:`α/(1-α)`, 0.0526 of 0.05, for independent tests.
+    Source: Benjamini and Hochberg (1995), JRSS B 57, eq. 1; for discrete tests Heyse (2011), with the bound
+        of Döhler, Durand and Roquain (2018), Electronic Journal of Statistics 12, theorem 1.
+
+    >>> # Two of these three could not have given 0.01.
+    >>> print(benjamini_hochberg([0.01, 0.2, 0.9]), benjamini_hochberg([0.01, 0.2, 0.9], [1e-6, 0.1, 0.2]))
+    [0.03 0.3  0.9 ] [0.01 0.3  0.9 ]
     """
-    return _adjusted(p, lambda x: np.minimum.accumulate((x * x.size / np.arange(1, x.size + 1))[::-1])[::-1])
+    values = np.asarray(p, np.float64)
+    reach = None if least is None else np.asarray(least, np.float64)[~np.isnan(values)]
+
+    def rule(x: Floats) -> Floats:
+        rank = np.arange(1, x.size + 1)
+        able = x.size if reach is None else np.maximum(count_able(reach, x), rank)
+        return np.asarray(np.minimum.accumulate((x * able / rank)[::-1])[::-1])
+
+    return _adjusted(values, rule)
+
+
+def count_able(least: ArrayLike, p: ArrayLike) -> NDArray[np.int64]:
+    """How many tests could have given a p as small as each.
+
+    least: Least p that each test could have given, any shape; NaN stands for any.
+    Returns: Of the shape of ``p``.
+    """
+    reach = np.sort(np.nan_to_num(np.asarray(least, np.float64), nan=0.0), axis=None)
+    return np.searchsorted(reach, np.asarray(p, np.float64) * (1 + _ROUNDED), side="right")
+
+
+def fewest_told(least: ArrayLike, *, alpha: float = 0.05) -> int:
+    """How many tests must show the least p that they could for any to have q ≤ ``alpha``; 0 where none can.
+
+    least: As of :func:`benjamini_hochberg`.
+    """
+    reach = np.sort(np.nan_to_num(np.asarray(least, np.float64), nan=0.0), axis=None)
+    r = np.arange(1, reach.size + 1)
+    told = reach * np.maximum(count_able(reach, reach), r) <= alpha * r
+    return int(r[told][0]) if told.any() else 0
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -40,24 +81,6 @@ def holm(p: ArrayLike) -> Floats:
     Source: Holm (1979), Scand. J. Statistics 6.
     """
     return _adjusted(p, lambda x: np.maximum.accumulate(x * np.arange(x.size, 0, -1)))
-
-
-def reachable(least: ArrayLike, *, alpha: float = 0.05) -> NDArray[np.bool_]:
-    r"""Tests whose margins allow them to matter, for :func:`benjamini_hochberg` over these alone.
-
-    With :math:`k` the least number for which at most :math:`k` tests have :math:`least < α/k`, these are the
-    family; the others could not be told from chance whatever was seen. Margins are chosen before looking,
-    so leaving them out keeps the false discovery rate.
-
-    least: Least p that each test could have given; NaN stands for one that can be as small as any.
-    Returns: Of the same shape, True for the family; none where no test could reach α.
-    Source: Tarone (1990), Biometrics 46; Gilbert (2005), JRSS C 54, section 3.
-    """
-    reach = np.nan_to_num(np.asarray(least, np.float64), nan=0.0)
-    k = np.arange(1, reach.size + 1)
-    reached = np.searchsorted(np.sort(reach, axis=None), alpha / k, side="left")
-    enough = k[reached <= k]
-    return np.asarray(reach < alpha / enough[0] if enough.size else np.zeros(reach.shape, bool))
 
 
 def cauchy_combined(p: ArrayLike) -> Floats:

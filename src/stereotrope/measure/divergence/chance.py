@@ -55,7 +55,7 @@ def chance_of(codes: Codes, group: Ints, value: Floats, null: Floats) -> tuple[F
 
 def chance_of_prompts(
     value: Floats,
-    null: Floats,
+    shuffles: tuple[Floats, Floats],
     clustered: Clustered,
     peers: Sequence[Floats],
     grown: Floats,
@@ -69,33 +69,26 @@ def chance_of_prompts(
     The least p that shuffles can give is carried on by the value that shifts most, by exchanging prompts and,
     where that ends too, beta-binomial counts (:func:`beyond_exact`); and by those of all attributes combined.
 
-    value, null: As in :func:`chance_of`.
+    value: As in :func:`chance_of`.
+    shuffles: As ``null`` there, with the noise that seeds add, and without: what could be seen hangs on none.
     clustered, peers: Counts by prompt, and by attribute how probable each intra-class correlation is in
         conditions like these.
-    grown: By attribute, how many times as large the noise is in ``null`` as by prompts alone.
+    grown: By attribute, how many times as large the noise is with seeds as by prompts alone.
     every: Whether the shuffles are all that there are.
     Returns p, least: Of the mean, then of each attribute.
     """
-    scores = np.vstack([value, null])
-    of_each = _upper(scores)
-    lesser = np.minimum(of_each[:, 0], _upper(np.append(*_sparse(value[1:], null[:, 1:]))[:, None])[:, 0])
-    scores[:, 0] = -lesser
-    found = _upper(scores)
+    null, plain = shuffles
+    found = _ranked(value, null)[0]
     # Ties with the best that drawn shuffles show are but part of those that there are.
-    least = np.min(found, axis=0) if every else np.full(found.shape[1], 1 / len(found))
-    if (grown > 1).any():
-        # As noise grew and the scores that could be seen did not, these end before the shuffles do.
-        of_each = np.append(grown.mean(), grown)
-        most = np.fmax(value, np.max(np.nan_to_num(null, nan=-1.0), axis=0) / of_each)
-        least = np.maximum(least, (1 + (null >= most - _TIE).sum(axis=0)) / len(scores))
-    ways = len(found) if every else 2 * len(found)
+    least = _ranked(value, plain).min(axis=0) if every else np.full(found.size, 1 / (1 + len(null)))
+    ways = (1 if every else 2) * (1 + len(null))
     if ways > MOST_WAYS:
-        return found[0], np.minimum(found[0], least)
+        return found, least
     # What seeds do to one group is left as it is where prompts are exchanged.
-    further = 2 * special.ndtr(special.ndtri(_of_counts(clustered, peers) / 2) / np.sqrt(grown))
-    further = np.column_stack([_combined(*further), further])
-    p, least = beyond_exact([found[0], least], further, ways)
-    return p, np.minimum(p, least)
+    of_each = _of_counts(clustered, peers)
+    of_each[0] = 2 * special.ndtr(special.ndtri(of_each[0] / 2) / np.sqrt(grown))
+    p, least = beyond_exact([found, least], np.append(_combined(*of_each)[0], of_each[0]), ways)
+    return p, least
 
 
 def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
@@ -126,6 +119,14 @@ def _shifts(
     p, least = np.transpose(each) if each else np.ones((2, 1))
     own, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
     return own, floor
+
+
+def _ranked(value: Floats, null: Floats) -> Floats:
+    """By row, what was seen first: p of the mean and the sparse statistic as one, then of each attribute."""
+    scores = np.vstack([value, null])
+    sparse = np.append(*_sparse(value[1:], null[:, 1:]))[:, None]
+    scores[:, 0] = -np.minimum(_upper(scores[:, :1]), _upper(sparse))[:, 0]
+    return _upper(scores)
 
 
 def _upper(scores: Floats) -> Floats:

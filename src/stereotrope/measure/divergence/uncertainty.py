@@ -138,19 +138,22 @@ def prompt_scores(
     value, clustered = _led_by_mean(how.score(js)), Clustered.of(codes, group, prompts)
     shuffled, every = clustered.shuffled(n_shuffles=how.n_permutations or _FLOOR_SHUFFLES, seed=how.seed)
     noise = seed_noise(clustered, shuffled, seeds, level=how.level)
-    null, usual = (
-        _led_by_mean(how.score(np.minimum(shuffled * of, 1.0))) for of in (noise.shuffled, noise.floor)
+    null, usual, plain = (
+        _led_by_mean(how.score(np.minimum(shuffled * of, 1.0))) for of in (noise.shuffled, noise.floor, 1.0)
     )
     with_seen = np.vstack([value, usual])
     floor, sd = _mean(with_seen, axis=0), _sd(with_seen)
     p = least = low = high = np.full(len(value), np.nan)
     if how.n_permutations:
-        p, least = chance_of_prompts(value, null, clustered, peers, noise.shuffled, every=every)
+        of_prompts = clustered, peers, noise.shuffled
+        p, least = chance_of_prompts(value, (null, plain), *of_prompts, every=every)
         if (even := clustered.even()) is not None:
             again, _ = even.shuffled(n_shuffles=how.n_permutations, seed=how.seed)
-            of_shares = _led_by_mean(how.score(np.minimum(again * noise.shuffled, 1.0)))
+            of_shares, alone = (
+                _led_by_mean(how.score(np.minimum(again * of, 1.0))) for of in (noise.shuffled, 1.0)
+            )
             seen = _led_by_mean(how.score(even.js))
-            further = chance_of_prompts(seen, of_shares, clustered, peers, noise.shuffled, every=every)
+            further = chance_of_prompts(seen, (of_shares, alone), *of_prompts, every=every)
             p, least = np.maximum(p, further[0]), np.maximum(least, further[1])
     if how.n_bootstrap and how.distance:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
