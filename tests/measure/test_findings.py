@@ -57,7 +57,7 @@ def test_one_finding_a_condition_ranked_by_effect(labels, estimates) -> None:
     assert found["kind"].to_list() == ["dominance_shift", "divergence"]
     assert found["sentence"][0] == (
         "In 20 of 20 pictures for women the product colour of the car is “pink”; in the baseline it is in 2 "
-        "of 20, where “silver” is in 18; the difference is 0.90 [0.56–0.98] (q < 0.001)."
+        "of 20, where “silver” is in 18; the difference is 0.90 [0.54–0.98] (q < 0.001)."
     )
     assert found["sentence"][1].startswith(
         "In 19 of 20 pictures for women the product colour of the cup is “red”; in the baseline "

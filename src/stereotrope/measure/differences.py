@@ -110,7 +110,7 @@ class Differences:
     @property
     def n_reachable(self) -> int:
         """Places whose counts could have been told from chance."""
-        return int(count_able(self._floors, self.alpha))
+        return int(count_able(self._floors, self.alpha)) if self.alpha else 0
 
     @cached_property
     def _floors(self) -> Floats:
