@@ -63,6 +63,14 @@ def test_planted_groups_of_phrases_are_found(planted, found):
     assert np.median(pure) > 0.85
 
 
+def test_what_was_compiled_is_kept_for_other_processes(found):
+    import umap
+
+    kept = (umap.umap_.smooth_knn_dist, umap.umap_.compute_membership_strengths, umap.utils.fast_knn_indices)
+    for one in kept:
+        assert sum(one.stats.cache_hits.values()) + sum(one.stats.cache_misses.values()) > 0
+
+
 def test_titles_have_three_words_at_most_and_end_as_those_of_the_group(found):
     titles = found.rows["cluster"].unique().to_list()
     assert 5 <= len(titles) <= 12

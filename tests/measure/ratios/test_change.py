@@ -56,14 +56,15 @@ def test_the_floor_and_p_are_those_of_shuffles(ratios) -> None:
 
 @pytest.mark.parametrize(("m", "n"), [(3, 20), (10, 200), (60, 20)])
 def test_settings_alike_are_called_changed_no_more_often_than_they_may(ratios, m: int, n: int) -> None:
-    rng = np.random.default_rng(2)
-    ps = []
-    for _ in range(250):
-        shares = rng.beta(0.5, 0.8, m)
-        k, j = (rng.binomial(n, shares) / n).tolist(), (rng.binomial(n, shares) / n).tolist()
-        ps.append(measure.ratio_change(both(ratios, k, j, n=n))["p_value"][1])
-    rejected = np.mean([p is not None and p <= 0.05 for p in ps])
-    assert rejected < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 250)
+    rng, studies = np.random.default_rng(2), 250
+    shares = rng.beta(0.5, 0.8, (studies, m))
+    drawn = ((rng.binomial(n, shares) / n).ravel().tolist() for _ in range(2))
+    of = {"scenario": [f"s{i}" for i in range(m)] * studies, "study": np.repeat(np.arange(studies), m).tolist()}
+    found = measure.ratio_change(both(ratios, *drawn, n=n, **of), within=["study"])
+    ps = found.filter(measure="ratio_change_absolute")["p_value"]
+    assert len(ps) == studies
+    rejected = (ps.fill_null(1.0) <= 0.05).mean()
+    assert rejected < 0.05 + 3 * np.sqrt(0.05 * 0.95 / studies)
 
 
 def test_levels_are_compared_with_the_baseline_or_with_each_other(ratios) -> None:

@@ -86,16 +86,20 @@ def test_intervals_cover(prompts):
     share, good, n = 0.4, 0.85, 240
     true = {"recall": good, "precision": share * good / (share * good + (1 - share) * (1 - good))}
     true["f1"] = 2 * true["precision"] * true["recall"] / (true["precision"] + true["recall"])
-    for _ in range(200):
+    sides = [], []
+    for study in range(200):
         truth = np.where(rng.random(n) < share, "f", "m")
         # With several prompts the annotator errs more on some of them.
         ability = np.full(n, good) if prompts == 1 else rng.beta(8.5, 1.5, prompts).repeat(n // prompts)
         given = np.where(rng.random(n) < ability, truth, np.where(truth == "f", "m", "f"))
         at = np.arange(prompts).repeat(n // prompts) if prompts > 1 else None
-        human, machine = looks(truth.tolist(), given.tolist(), at)
-        found = class_agreement(machine, human).filter(category="f")
-        for name, low, high in found.select("definition", "low", "high").iter_rows():
-            hits[name] += low <= true[name] <= high
+        for frames, frame in zip(sides, looks(truth.tolist(), given.tolist(), at), strict=True):
+            frames.append(frame.with_columns(attribute=pl.lit(f"gender {study}")))
+    human, machine = map(pl.concat, sides)
+    found = class_agreement(machine, human).filter(category="f")
+    assert found.height == 600
+    for name, low, high in found.select("definition", "low", "high").iter_rows():
+        hits[name] += low <= true[name] <= high
     assert all(0.90 <= n / 200 <= 0.995 for n in hits.values()), hits
 
 

@@ -75,12 +75,11 @@ def test_full_agreement_and_none_have_an_interval_of_the_share_that_may_differ()
 
 def test_full_agreement_covers_where_raters_seldom_differ() -> None:
     rng = np.random.default_rng(3)
-    held = 0
-    for _ in range(200):
-        other = "".join(np.where(rng.random(20) < 0.03, "n", "y"))
-        found = agreement(rated("y" * 20, other)).row(0, named=True)
-        held += found["low"] <= 0.97 <= found["high"]
-    assert held >= 180
+    studies = ["".join(np.where(rng.random(20) < 0.03, "n", "y")) for _ in range(200)]
+    frames = [rated("y" * 20, other, attribute=f"text {i}") for i, other in enumerate(studies)]
+    found = agreement(pl.concat(frames)).filter(definition="observed")
+    assert found.height == 200
+    assert ((found["low"] <= 0.97) & (0.97 <= found["high"])).sum() >= 180
 
 
 def test_an_attribute_of_one_rater_is_left_out() -> None:
@@ -162,11 +161,13 @@ def test_intervals_cover(prompts: int, size: int, clustered: float, repeats: int
     rng = np.random.default_rng(7)
     # Twenty thousand prompts give the values that an endless study would have.
     truth = agreement(simulated(rng, 20_000, min(size, 3), 3, clustered))["value"].to_numpy()
-    held = np.zeros((repeats, 4))
-    for at in range(repeats):
-        found = agreement(simulated(rng, prompts, size, 3, clustered))
-        low, high = found["low"].to_numpy(), found["high"].to_numpy()
-        held[at] = np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high))
+    studies = [
+        simulated(rng, prompts, size, 3, clustered).with_columns(attribute=pl.lit(f"text {i:04d}"))
+        for i in range(repeats)
+    ]
+    found = agreement(pl.concat(studies))
+    low, high = (found[end].to_numpy().reshape(repeats, 4) for end in ("low", "high"))
+    held = np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high))
     covered = np.nanmean(held, axis=0)
     slack = 3 * np.sqrt(0.05 * 0.95 / repeats)
     assert (covered > 0.93 - slack).all(), covered

@@ -1,6 +1,8 @@
 """UMAP and HDBSCAN: the module that imports umap-learn and scikit-learn, when prompts are clustered."""
 
 import warnings
+from contextlib import suppress
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +24,9 @@ def clusters_of(vectors: NDArray[np.float32], seed: int, min_size: int) -> NDArr
         with warnings.catch_warnings():
             # Of TensorFlow, which nothing here needs, of graphs in parts, and of numba's own changes to come.
             warnings.simplefilter("ignore")
-            import umap  # noqa: PLC0415  # takes twenty seconds, and few texts need it not
+            import umap  # noqa: PLC0415  # is compiled for twenty seconds, and few texts need it not
 
+            _keep_compiled(umap.umap_, umap.utils, umap.layouts)
             reduced = umap.UMAP(
                 n_components=DIMENSIONS,
                 n_neighbors=min(15, len(vectors) - 1),
@@ -39,3 +42,15 @@ def clusters_of(vectors: NDArray[np.float32], seed: int, min_size: int) -> NDArr
         copy=True,
     ).fit_predict(reduced.astype(np.float64))
     return np.asarray(found, np.int64)
+
+
+def _keep_compiled(*modules: ModuleType) -> None:
+    """What numba compiles of these is read from its cache by later processes, as umap-learn itself asks of some.
+
+    Without it every process compiles UMAP anew, which takes most of its time.
+    """
+    for module in modules:
+        for function in vars(module).values():
+            # No place to write to: it is compiled each time, as before.
+            with suppress(AttributeError, RuntimeError):
+                function.enable_caching()
