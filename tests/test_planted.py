@@ -1,4 +1,4 @@
-"""Planted biases are recovered: on pictures by the instruments, over 200 repetitions by the intervals."""
+"""Planted biases are recovered: on pictures by the instruments, over 100 repetitions by the intervals."""
 
 import shutil
 
@@ -15,11 +15,11 @@ from stereotrope.shipped import shipped
 AUDIT = shipped("calibrate", "audit.yaml")
 ATTRIBUTES = ("product_colour", "background_colour", "text_presence", "background_text_presence")
 NULL_GROUP = "middle-aged"
-REPETITIONS = 200
+REPETITIONS = 100
 TOGETHER = 20
 """Repetitions measured by one call, each as a model of its own: most of a call is spent once."""
 PER_CONDITION = 20
-IMAGES = 4
+IMAGES = 2
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def covered(shares, truth):
 
 def test_planted_shares_lie_in_their_95_percent_intervals_93_to_97_percent_of_the_time(repetitions):
     inside, _, _ = repetitions
-    assert inside.size > 20_000
+    assert inside.size > 10_000
     assert 0.93 <= inside.mean() <= 0.97
 
 

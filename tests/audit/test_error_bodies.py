@@ -18,6 +18,10 @@ ADAPTERS = ("openai", "gemini", pytest.param("imagen", marks=SLOW), pytest.param
 """Every body of every adapter is read in tests/generate/remote/test_bodies.py; here audits of two."""
 
 
+FEW = pytest.mark.parametrize("every", [6, pytest.param(1, marks=SLOW)])
+"""Of the bodies one in so many is answered with; what each is read as has tests without an audit."""
+
+
 def audit_of(generators: list[dict[str, Any]], annotators: list[Any]) -> st.Audit:
     audit = {
         "prompts": [{"text": "a cup"}],
@@ -46,9 +50,10 @@ def rates(run: st.Run) -> list[float | None]:
     return run.estimates.filter(measure="refusal_rate")["value"].to_list()
 
 
+@FEW
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_no_body_that_is_no_answer_counts_as_a_refusal_or_is_kept(tmp_path, adapter):
-    bodies = FAILURES[adapter]
+def test_no_body_that_is_no_answer_counts_as_a_refusal_or_is_kept(tmp_path, adapter, every):
+    bodies = dict(list(FAILURES[adapter].items())[::every])
     head = {"openai": "", "gemini": "gemini-", "imagen": "imagen-", "replicate": "a/"}[adapter]
     with Loopback() as server:
         audit = drawn(server, adapter, bodies)
@@ -84,7 +89,9 @@ def test_what_has_a_refusals_form_is_counted_and_not_asked_for_again(tmp_path, a
         assert len(server.received) == asked
 
 
-def test_no_body_that_is_no_answer_becomes_a_label_or_a_caption(tmp_path):
+@FEW
+def test_no_body_that_is_no_answer_becomes_a_label_or_a_caption(tmp_path, every):
+    bodies = dict(list(CHAT.items())[::every])
     with Loopback() as server:
         judges = [
             fast(
@@ -95,19 +102,19 @@ def test_no_body_that_is_no_answer_becomes_a_label_or_a_caption(tmp_path):
                 timeout=60,
                 attributes={"style": "open"},
             )
-            for i in range(len(CHAT))
+            for i in range(len(bodies))
         ]
         captioners = [
             fast(caption=f"openai:m{i}", name=f"c{i}", base_url=server.url, tries=1, timeout=60)
-            for i in range(len(CHAT))
+            for i in range(len(bodies))
         ]
         audit = audit_of([entry("openai", server, "painter", seed=False)], judges + captioners)
-        misbehave(server, CHAT, "")
+        misbehave(server, bodies, "")
         with pytest.raises(IncompleteError) as error:
             audit.run(tmp_path / "run")
         assert error.value.exit_code == 3
         assert st.open(tmp_path / "run").labels.is_empty()
         server.behave()
         run = audit.run(tmp_path / "run")
-    assert set(run.labels["annotator"]) >= {f"{kind}{i}" for kind in "mc" for i in range(len(CHAT))}
+    assert set(run.labels["annotator"]) >= {f"{kind}{i}" for kind in "mc" for i in range(len(bodies))}
     assert set(run.labels["status"]) <= {"ok", "unclear"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 import stereotrope as st
 from stereotrope import measure
 from stereotrope.audit.made_shares import drawn_shares, spread_out
+from stereotrope.audit.plan import Plan
 from stereotrope.audit.power import Power
 from stereotrope.audit.representatives import representatives
 from stereotrope.audit.simulated import Simulated
@@ -169,6 +171,11 @@ def test_the_more_differs_beside_it_the_smaller_a_shift_is_found_and_with_fewer_
     assert pictures == sorted(pictures, reverse=True)
 
 
+@cache
+def planned(n: int) -> Plan:
+    return st.Audit.from_text(audit(n)).plan()
+
+
 @pytest.mark.parametrize("needed", [*range(5, 300, 7), 2_000, 6_000])
 def test_few_numbers_of_pictures_are_tried(monkeypatch, needed: int) -> None:
     tried = []
@@ -179,7 +186,7 @@ def test_few_numbers_of_pictures_are_tried(monkeypatch, needed: int) -> None:
 
     monkeypatch.setattr(Power, "n_comparisons", 100)
     monkeypatch.setattr(Power, "power", chance)
-    told = power_of(audit(20)).pictures(0.5)
+    told = Power(planned(20)).pictures(0.5)
     assert len(set(tried)) <= 10
     if needed > 5_000:
         assert told is None

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import httpx2
 import pytest
-from tests.generate.remote.bodies import DECLINED, ERRORS
+from tests.generate.remote.bodies import CHAT, DECLINED, ERRORS, sent
 
 from stereotrope.clients.error_body import error_in, is_moderation, parse_json, status_in, tells_error
 from stereotrope.clients.failures import classify
+from stereotrope.clients.reply import ErrorReply, read_chat_reply
+from stereotrope.errors import ModelError
 
 
 @pytest.mark.parametrize(
@@ -142,3 +144,9 @@ def test_nothing_declines_with_the_status_of_an_overload_or_outage(name: str, st
 def test_no_error_declines_with_status_400(name: str) -> None:
     failed = httpx2.Response(400, json=ERRORS[name], request=httpx2.Request("POST", "http://server"))
     assert classify(httpx2.HTTPStatusError("", request=failed.request, response=failed)).outcome != "refused"
+
+
+@pytest.mark.parametrize("name", CHAT)
+def test_what_is_no_answer_of_a_chat_server_is_read_as_none(name):
+    with pytest.raises((ErrorReply, ModelError)):
+        read_chat_reply(sent(CHAT[name]), "a key")

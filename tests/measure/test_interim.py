@@ -47,15 +47,19 @@ SIZES = [8, 16, 24, 32, 40]
 SMALL = Made(n=40, models=1, objects=1, groups=3, attributes=2, values=(2, 2), concentration=20)
 
 
-@pytest.mark.parametrize("sizes", [SIZES[::2], pytest.param(SIZES, marks=pytest.mark.slow)])
-def test_null_audits_looked_at_several_times_keep_their_level(sizes: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "audits", "most"), [(SIZES[::2], 12, 2), pytest.param(SIZES, 36, 4, marks=pytest.mark.slow)]
+)
+def test_null_audits_looked_at_several_times_keep_their_level(
+    sizes: list[int], audits: int, most: int
+) -> None:
     false: dict[Rule, int] = dict.fromkeys(("naive", None), 0)
-    for seed in range(36):
+    for seed in range(audits):
         labels, _ = made_labels(SMALL, seed)
         for rule in false:
             false[rule] += bool(told_by_looks(labels, sizes, rule, shares_alone)[-1])
-    # At a level of 0.05 five or more of 36 would come once in 30 times.
-    assert false[None] <= 4, false
+    # At a level of 0.05 so many and one more would come once in 30 (of 36) or 50 times (of 12).
+    assert false[None] <= most, false
     assert false["naive"] >= false[None], false
 
 

@@ -370,7 +370,7 @@ def found_of(name: str, seed: int = 1, *, n: int = 12, missing: float = 0.15) ->
     return MEASURES[name](design(seed, n=n, missing=missing))
 
 
-FEW = [(1, 0), (2, 1), (4, 2), (12, 3)]
+FEW = [(1, 0), *(pytest.param(*more, marks=pytest.mark.slow) for more in [(2, 1), (12, 3)]), (4, 2)]
 """Pictures a cell, and seed, of designs of which much is unusable."""
 
 
@@ -416,7 +416,7 @@ def test_no_measure_is_forgotten() -> None:
 
 
 @every
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_order_of_the_rows_does_not_matter(name: str, seed: int) -> None:
     shuffled = design(seed).sample(fraction=1, shuffle=True, seed=seed)
     assert_same(found_of(name, seed), MEASURES[name](shuffled))

@@ -74,7 +74,7 @@ def test_what_else_is_in_a_batch_changes_no_picture(pipelines, kind):
     assert len({one.data for one in together}) == 4
 
 
-@pytest.mark.parametrize("kind", ["sd1", "sd3", "flux"])
+@pytest.mark.parametrize("kind", ["sd1", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sd3", "flux"))])
 def test_a_batch_and_slices_change_last_digits_only(pipelines, kind):
     alone = made(pipelines(kind)).process(asked(1))
     for options in ({"batch": 3}, {"slicing": True}):

@@ -54,13 +54,14 @@ def test_the_floor_and_p_are_those_of_shuffles(ratios) -> None:
     assert row["p_value"] == pytest.approx(mid_p, abs=0.02)
 
 
-@pytest.mark.parametrize(("m", "n"), [(3, 20), (10, 200), (60, 20)])
+@pytest.mark.parametrize(("m", "n"), [(3, 20), pytest.param(10, 200, marks=pytest.mark.slow), (60, 20)])
 def test_settings_alike_are_called_changed_no_more_often_than_they_may(ratios, m: int, n: int) -> None:
     rng, studies = np.random.default_rng(2), 250
     shares = rng.beta(0.5, 0.8, (studies, m))
     drawn = ((rng.binomial(n, shares) / n).ravel().tolist() for _ in range(2))
-    of = {"scenario": [f"s{i}" for i in range(m)] * studies, "study": np.repeat(np.arange(studies), m).tolist()}
-    found = measure.ratio_change(both(ratios, *drawn, n=n, **of), within=["study"])
+    scenario, study = [f"s{i}" for i in range(m)] * studies, np.repeat(np.arange(studies), m).tolist()
+    frame = both(ratios, *drawn, n=n, scenario=scenario, study=study)
+    found = measure.ratio_change(frame, within=["study"])
     ps = found.filter(measure="ratio_change_absolute")["p_value"]
     assert len(ps) == studies
     rejected = (ps.fill_null(1.0) <= 0.05).mean()

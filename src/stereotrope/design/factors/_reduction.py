@@ -45,7 +45,7 @@ def clusters_of(vectors: NDArray[np.float32], seed: int, min_size: int) -> NDArr
 
 
 def _keep_compiled(*modules: ModuleType) -> None:
-    """What numba compiles of these is read from its cache by later processes, as umap-learn itself asks of some.
+    """What numba compiles of these is read from its cache by later processes, as umap-learn asks of some.
 
     Without it every process compiles UMAP anew, which takes most of its time.
     """

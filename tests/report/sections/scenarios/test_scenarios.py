@@ -503,7 +503,14 @@ def test_ratios_of_two_annotators_are_two_figures(tmp_path: Path) -> None:
     assert "in each scenario (people)" in told
 
 
-@pytest.mark.parametrize("kind", sorted(set(TEXTS) - {"long"}))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        # All are set in pages of every kind of table in tests/report/test_injection.py.
+        pytest.param(kind, marks=[pytest.mark.slow] * (kind not in ("end of script", "markup", "vega")))
+        for kind in sorted(set(TEXTS) - {"long"})
+    ],
+)
 def test_names_of_others_stay_text(tmp_path: Path, kind: str) -> None:
     text = TEXTS[kind]
     run = make_scenarios(
