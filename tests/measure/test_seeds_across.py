@@ -173,7 +173,7 @@ def test_what_seeds_are_called_changes_nothing(kind: str) -> None:
 
 
 def test_seeds_that_do_nothing_cost_little_where_there_are_many() -> None:
-    shown, of_prompts = drawn(20, (20, 20, 0.1, 0.0))
+    shown, of_prompts = drawn(8, (20, 20, 0.1, 0.0))
     labels = framed(base=shown)
     for of in SCORES.values():
         told, blind = (width(of(one, of_prompts)) for one in (labels, labels.drop("seed")))

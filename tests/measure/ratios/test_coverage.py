@@ -11,7 +11,7 @@ from scipy import stats as sps
 from stereotrope import measure
 from stereotrope.stats import share_deviation
 
-STUDIES, SCENARIOS, PICTURES = 400, 25, 40
+STUDIES, SCENARIOS, PICTURES = 250, 25, 40
 ALIKE = 0.1
 """Intra-class correlation of the pictures of one of a scenario's five wordings."""
 MANY = 100_000
