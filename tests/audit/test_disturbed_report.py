@@ -57,8 +57,15 @@ def moments(lengths, command, n):
     return sorted([1, *inner, lengths[command]])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("number", "command"),
+    [
+        (signal.SIGINT, "measure"),
+        (signal.SIGTERM, "report"),
+        pytest.param(signal.SIGTERM, "measure", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, "report", marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_ends_the_work_after_the_measure_or_file_at_hand(
     undisturbed, lengths, tmp_path, capsys, monkeypatch, command, number
 ):
@@ -81,14 +88,15 @@ def test_a_signal_ends_the_work_after_the_measure_or_file_at_hand(
     assert files(folder) == files(undisturbed)
 
 
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_kill_while_measures_and_report_are_made_leaves_no_half_file(
-    undisturbed, lengths, tmp_path, command
+    undisturbed, lengths, tmp_path, command, kills
 ):
     folder = tmp_path / "run"
     shutil.copytree(undisturbed, folder)
     after = files(undisturbed)
-    for step in moments(lengths, command, 4)[1:-1]:
+    for step in moments(lengths, command, kills + 2)[1:-1]:
         before = age(folder)
         ended = subprocess.run(
             [sys.executable, DRIVER, str(int(signal.SIGKILL)), str(step), "--quiet", command, folder],

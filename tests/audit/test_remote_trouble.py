@@ -1,5 +1,6 @@
 """What a run says and keeps when a model dies, a cap is reached, or nothing is left to do."""
 
+import shutil
 import subprocess
 import sys
 
@@ -143,6 +144,15 @@ def test_a_finished_run_sends_nothing_and_keeps_its_bytes(tmp_path):
     assert (tmp_path / "run" / "report" / "index.html").read_bytes() == page
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A server, and a run that asked it for everything."""
+    with Loopback() as server:
+        folder = tmp_path_factory.mktemp("finished") / "run"
+        audit_of(server).run(folder)
+        yield server, folder
+
+
 @pytest.mark.parametrize(
     ("edit", "pictures", "looks"),
     [
@@ -154,12 +164,12 @@ def test_a_finished_run_sends_nothing_and_keeps_its_bytes(tmp_path):
         ({"attributes": "{product_colour: [black, white, pink]}"}, 0, 9),
     ],
 )
-def test_an_edit_redoes_exactly_what_it_changes(tmp_path, edit, pictures, looks):
-    with Loopback() as server:
-        audit_of(server).run(tmp_path / "run")
-        before = sent(server)
-        audit_of(server, **edit).run(tmp_path / "run")
-        after = sent(server)
+def test_an_edit_redoes_exactly_what_it_changes(finished, tmp_path, edit, pictures, looks):
+    server, folder = finished
+    shutil.copytree(folder, tmp_path / "run")
+    before = sent(server)
+    audit_of(server, **edit).run(tmp_path / "run")
+    after = sent(server)
     assert after["images", "a"] - before["images", "a"] == pictures
     assert after["chat", "judge"] - before["chat", "judge"] == looks
 
