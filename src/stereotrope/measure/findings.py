@@ -280,7 +280,7 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
     value, low, high = c.interval or (None, None, None)
     if name == "difference" and value is not None:
         before = ", at an earlier look" if place_of(c, evidence) in differences.kept else ""
-        across = low is not None and high is not None and low <= 0 <= high
+        across = low is not None and high is not None and low <= 0 <= high and not before
         wide = "; its interval, wide for having been chosen among all, does not leave out 0" if across else ""
         size = f"{c.size} {two_decimals(value)}{span(low, high)} ({q_text(c.q)}{before}{wide})"
         sentence = f"{sentence.removesuffix('.')}; {size}"
