@@ -25,7 +25,10 @@ generators: [{folder: pictures, metadata: metadata.csv, name: sd15}]
 annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
 resamples: 200
 """
-CAPTION_MEASURES = [m.name for m in st.measure.REGISTRY.values() if m.needs == "captions"]
+OF_TWO_MODELS = "representation_difference"
+CAPTION_MEASURES = [
+    m.name for m in st.measure.REGISTRY.values() if m.needs == "captions" and m.name != OF_TWO_MODELS
+]
 ALONE = "cbs_without_association"
 """The lexicon sets no lists of terms against each other for doctors."""
 
@@ -291,6 +294,42 @@ def two_models(folder: Path, said=SAID) -> None:
             (folder / "captions.csv").rename(folder / "more.csv")
     with (folder / "captions.csv").open("a") as file:
         file.writelines((folder / "more.csv").read_text().splitlines(keepends=True)[1:])
+
+
+def test_what_two_models_show_over_all_prompts_is_told_before_single_prompts(tmp_path):
+    jobs = [f"job{at}" for at in range(16)]
+    for number, name in enumerate(("other", "pictures")):
+        # Six or seven of twelve, by two and a half more of the other model: of no prompt enough to tell.
+        women = [5 + at % 3 + (2 + at % 2) * (1 - number) for at in range(len(jobs))]
+        told = [
+            (f"{name}-{job}-{i}.png", job, "a woman at work" if i < k else "a man at work")
+            for job, k in zip(jobs, women, strict=True)
+            for i in range(12)
+        ]
+        pictures(tmp_path, told)
+        if name == "other":
+            (tmp_path / "pictures").rename(tmp_path / "other")
+            (tmp_path / "captions.csv").rename(tmp_path / "more.csv")
+    with (tmp_path / "captions.csv").open("a") as file:
+        file.writelines((tmp_path / "more.csv").read_text().splitlines(keepends=True)[1:])
+    parity = "parity: {attribute: gender, groups: [female], against: [male]}"
+    entries = "".join(f"  {job}: {{cas: false, {parity}, lists: {{keyword: [work]}}}}\n" for job in jobs)
+    groups = "attributes: {gender: {groups: {female: [woman], male: [man]}}}\n"
+    (tmp_path / "own.yaml").write_text(f"name: own\n{groups}prompts:\n{entries}")
+    asked = "prompts:\n" + "".join(f"  - {{prompt: {job}, text: A {job}.}}\n" for job in jobs)
+    text = TWO.replace("{lexicon: biasbench}", "{lexicon: own.yaml}") + asked
+    run = Audit.from_text(text, base=tmp_path).run(tmp_path / "run")
+    assert run.findings["sentence"][0].startswith("1 of 49 comparisons differs beyond chance")
+    first = run.findings.row(1, named=True)
+    assert first["sentence"].startswith(
+        "Captions of pictures by bksdm call the gender “female” more often than those by sd15, over 16 "
+        "prompts; the mean difference is 0.21 ["
+    )
+    stored = run.estimates.filter(measure=OF_TWO_MODELS).row(0, named=True)
+    assert (stored["instrument"], stored["holds_for"], stored["n"]) == ("own", "prompts like these", 16)
+    compared = run.comparisons.filter(scope="{}").row(0, named=True)
+    assert (compared["verdict"], compared["category"]) == ("differs", "female")
+    assert "over 16 prompts; the mean difference is" in text_of(run)
 
 
 def test_two_models_are_profiled_and_compared_with_the_baseline_model(tmp_path):

@@ -279,6 +279,9 @@ MEASURES: dict[str, Measure] = {
     ),
     "kl_from_uniform": lambda x: measure.kl_from_uniform(captioned(x), "gender", **PEOPLE),
     "parity_difference": lambda x: measure.parity_difference(captioned(x), "gender", **PEOPLE),
+    "representation_difference": lambda x: measure.representation_difference(
+        captioned(x), "gender", of=("female",), groups=("female", "male"), group="group", prompt="object"
+    ),
     "representation_parity": lambda x: measure.representation_parity(
         captioned(x), "gender", groups=("female", "male"), by=SCOPE
     ),

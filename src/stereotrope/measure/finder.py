@@ -53,6 +53,7 @@ class Candidate:
     value: Of two with one effect, the larger value is told.
     category: The value of the attribute that is named; None for the one that moved most.
     parts: What tells it from others of its kind, scope, attribute and measure.
+    leads: Whether it sums up others, such as those of single prompts, and is told before them.
     others, doubt, proven, q, place_p: What other annotators see, why it must not lead, whether its instrument
         is known to read it rightly, and how the list supports it: filled in by the ranking.
     """
@@ -70,6 +71,7 @@ class Candidate:
     tail: str = ""
     warning: bool = False
     parts: tuple[str, ...] = ()
+    leads: bool = False
     p: float | None = None
     p_least: float = math.nan
     labelled: tuple[int, int] | None = None

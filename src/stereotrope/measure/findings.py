@@ -219,9 +219,8 @@ def _ranked(candidates: Sequence[Candidate], order: Mapping[str, int]) -> list[C
     for one in sorted(candidates, key=first):
         thing = one.attribute, frozenset(pair for pair in one.scope.items() if pair[0] != "generator")
         turns[thing] += 1
-        ranked.append(
-            (one.doubt is not None, not one.proven, -one.effect / turns[thing] ** 2, first(one), one)
-        )
+        behind = one.doubt is not None, not one.proven, not one.leads
+        ranked.append((*behind, -one.effect / turns[thing] ** 2, first(one), one))
     return [one for *_, one in sorted(ranked, key=lambda placed: placed[:-1])]
 
 

@@ -120,6 +120,7 @@ from stereotrope.stats.spectrum import (
     weighted_alignment,
 )
 from stereotrope.stats.spending import look_alpha
+from stereotrope.stats.strata import strata_test
 from stereotrope.stats.tails import js_tail
 from stereotrope.stats.unified import scatter_likeness, unified_interval
 from stereotrope.stats.vendi import (
@@ -252,6 +253,7 @@ __all__ = [
     "spearman_interval",
     "spearman_p",
     "standardised_change",
+    "strata_test",
     "tfidf",
     "unanimous_js",
     "unevenness_slopes",

@@ -9,6 +9,7 @@ follows the formula of T2I-BiasBench (``definition="paper"``) or what its author
 from stereotrope.lexicon.declared import Declared, declared_of
 from stereotrope.measure.captions.against import delta
 from stereotrope.measure.captions.composite import cbs, contextual_diversity, occlusion_split, severity
+from stereotrope.measure.captions.difference import representation_difference
 from stereotrope.measure.captions.distribution import (
     bias_amplification,
     kl_from_uniform,
@@ -41,6 +42,7 @@ __all__ = [
     "occlusion_split",
     "parity_difference",
     "profile",
+    "representation_difference",
     "representation_parity",
     "severity",
     "shannon_entropy",

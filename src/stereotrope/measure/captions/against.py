@@ -7,6 +7,7 @@ import polars as pl
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
+from stereotrope.measure.captions.difference import OVER_PROMPTS
 from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.profile import RADAR_RANKS
 from stereotrope.measure.contract import REGISTRY, Calls, MeasureCall, MeasureInfo, register
@@ -94,7 +95,7 @@ def delta(
     baseline
         Level of ``factor`` to compare with.
     measures
-        Names of the scores to compare; all when None. Ranks are never compared.
+        Names of the scores to compare; all when None. Ranks and differences are never compared.
     factor
         Column that names the model.
 
@@ -165,7 +166,7 @@ def delta(
 
 def _asked(frame: pl.DataFrame, measures: Sequence[str] | None) -> pl.DataFrame:
     """The scores that can be compared, and of these the ones asked for."""
-    scores = frame.filter(~pl.col("measure").is_in(RADAR_RANKS))
+    scores = frame.filter(~pl.col("measure").is_in([*RADAR_RANKS, OVER_PROMPTS]))
     if "baseline" in scores.columns:
         scores = scores.filter(pl.col("baseline").is_null())
     if measures is None:

@@ -14,6 +14,7 @@ import polars as pl
 
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.composite import BARE, OCCLUDED
+from stereotrope.measure.captions.difference import OVER_PROMPTS
 from stereotrope.measure.captions.evidence import CaptionEvidence, Levels, scope_key
 from stereotrope.measure.captions.profile import COMPOSITE_ROWS
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
@@ -61,6 +62,7 @@ _OF_GROUPS = ("one_group", "group_gap", "composite")
 _READ = (
     *("representation_parity", "signed_parity", "gmr", "iemr", "hallucination", "cas", "unknown_share"),
     *COMPOSITE_ROWS,
+    OVER_PROMPTS,
 )
 
 
@@ -73,7 +75,9 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
       other is everything else, the group named most often more often than the next one, by the exact sign
       test; of captions that share prompts a description, where its interval excludes 0;
     - ``model_difference``, a difference: captions of two models name a declared side at different rates, by
-      Fisher's test; of each prompt and side the clearest pair is told;
+      Fisher's test, of which of each prompt and side the clearest pair is told; and each two models over
+      all prompts that both describe (:func:`stereotrope.measure.representation_difference`), which is
+      told before single prompts;
     - ``association``, ``out_of_place``, ``omission`` and ``composite`` (the highest band): the whole interval
       above a threshold;
     - ``occlusion``: captions that mention covers leave the group unnamed more often, or do not.
@@ -100,7 +104,8 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
         *said.omissions(),
         *said.occlusions(),
     ]
-    return [*said.group_gaps(), *said.model_differences(), *_varied(_one_each(described))]
+    tested = [*said.group_gaps(), *said.model_differences(), *said.differences_over_prompts()]
+    return [*tested, *_varied(_one_each(described))]
 
 
 def _rows(table: pl.DataFrame) -> pl.DataFrame:
@@ -291,6 +296,35 @@ class _Said:
             p=p[0],
             p_least=p[1],
         )
+
+    def differences_over_prompts(self) -> Iterator[Candidate]:
+        """Every two models over all prompts that both describe, a place of its own."""
+        for row, scope in self._of(OVER_PROMPTS):
+            if row["n"] < 2 or row["p_value"] is None:
+                continue
+            attribute, models = row["attribute"], (scope[row["contrast"]], row["reference"])
+            value, low, high = row["value"], row["low"], row["high"]
+            if value < 0:
+                models, value = models[::-1], -value
+                low, high = (None, None) if low is None else (-high, -low)
+            (groups,) = json.loads(row["sides"])
+            yield Candidate(
+                "model_difference",
+                _without_model(scope),
+                attribute,
+                value,
+                row["measure"],
+                partial(self.wording.difference_over_prompts, row, scope, models, groups),
+                partial(self._naming, attribute, {**scope, row["contrast"]: models[0]}, groups),
+                category=row["category"],
+                parts=(row["category"], *sorted(models)),
+                leads=True,
+                value=value,
+                interval=(value, low, high),
+                size="the mean difference is",
+                p=row["p_value"],
+                p_least=row["p_least"],
+            )
 
     def terms_held(self) -> Iterator[Candidate]:
         """Hits of stereotype terms, and terms that the prompt does not call for."""

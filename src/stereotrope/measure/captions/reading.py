@@ -127,7 +127,8 @@ class CaptionReader(MeasureFrame):
         if self.factor not in made.columns:
             return made
         asked = pl.col(self.factor).is_in(data[self.factor].drop_nulls().unique().to_list())
-        return made.filter(asked | pl.col("measure").is_in(COMPOSITE_ROWS))
+        over_prompts = pl.col(self.factor).is_null()
+        return made.filter(asked | over_prompts | pl.col("measure").is_in(COMPOSITE_ROWS))
 
 
 def _lexicon(lexicons: Sequence[Any], name: str | None) -> Any:

@@ -8,6 +8,7 @@ import polars as pl
 
 from stereotrope.measure.captions.evidence import Levels
 from stereotrope.measure.sentences import Counted, clean, quoted, span, two_decimals
+from stereotrope.measure.units import THESE_PROMPTS
 from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
 
 SELDOM = 0.5
@@ -100,6 +101,16 @@ class CaptionWording:
             f"{more.k} of {more.n}, those by {clean(less.scope['generator'])} in "
             f"{less.k} of {less.n}; among those that name either side it is {more.k} of "
             f"{more.either} and {less.k} of {less.either}."
+        )
+
+    def difference_over_prompts(
+        self, row: Mapping[str, Any], scope: Levels, models: Sequence[str], groups: Sequence[str]
+    ) -> str:
+        """Two models differ in how often captions of their pictures name a side, on average over prompts."""
+        these = "these " if row["holds_for"] == THESE_PROMPTS else ""
+        return (
+            f"{self._lead({**scope, 'generator': models[0]})} call the {_words(row['attribute'])} "
+            f"{_either(groups)} more often than those by {clean(models[1])}, over {these}{row['n']} prompts."
         )
 
     def association(self, row: Mapping[str, Any], scope: Levels, terms: Sequence[tuple[str, int]]) -> str:

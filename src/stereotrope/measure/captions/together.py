@@ -1,6 +1,6 @@
 """All measures of captions that a lexicon declares something for, from one set of resamples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.lexicon.declared import Declared, declared_of
 from stereotrope.measure.captions.composite import cbs, contextual_diversity, occlusion_split
+from stereotrope.measure.captions.difference import OVER_PROMPTS, SideCompared, with_own_q
 from stereotrope.measure.captions.distribution import (
     bias_amplification,
     kl_from_uniform,
@@ -22,8 +23,9 @@ from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.captions.terms import OTHER_SCRIPT, car, cas, gmr, hallucination, iemr
 from stereotrope.measure.captions.words import readable
+from stereotrope.measure.setting import GENERATOR
 from stereotrope.measure.tidy import estimate_frame, reason_given, to_polars
-from stereotrope.measure.units import claim_of
+from stereotrope.measure.units import FEWEST_PROMPTS, claim_of
 from stereotrope.stats import Resample
 from stereotrope.tables import CAPTION
 
@@ -79,6 +81,8 @@ def caption_measures(
         plan = named.get(_folded(cell.key[prompt]))
         if plan is not None:
             rows += _rows(cell, plan, unknown, epsilon)
+    if GENERATOR in by:
+        rows += _over_prompts(frame, named, prompt, by, unknown, how)
     return estimate_frame(rows, factors=(*by, prompt))
 
 
@@ -148,6 +152,40 @@ def _rows(cell: Captions, plan: Declared, unknown: bool, epsilon: float) -> list
     column = "alignment" if "alignment" in elements else "keyword"
     rows += clip_proxy.rows(cell, text, keywords=elements.get(column, ()), column=column)
     return [*rows, *_composite_rows(cell, plan, text, unknown, epsilon)]
+
+
+def _over_prompts(
+    frame: pl.DataFrame,
+    named: Mapping[str, Declared],
+    prompt: str,
+    by: Sequence[str],
+    unknown: bool,
+    how: Mapping[str, Any],
+) -> list[ScoreRow]:
+    """How differently often models name each side that several prompts declare."""
+    prompts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for name, plan in named.items():
+        for attribute, of in _sides_compared(plan):
+            prompts.setdefault((attribute, of), []).append(name)
+    place = pl.Series([_folded(level) for level in frame[prompt]], dtype=pl.String)
+    rows: list[ScoreRow] = []
+    for (attribute, of), names in prompts.items():
+        part = frame.filter(place.is_in(names))
+        alone = part[prompt].n_unique() == 1
+        cells = caption_cells(part, measure=OVER_PROMPTS, by=(*by, prompt) if alone else by, **how)
+        asked = SideCompared(attribute, of, named[names[0]].groups[attribute], unknown, GENERATOR, prompt)
+        # Of the few texts of a single prompt its own scores speak.
+        rows += [row for row in asked.rows(cells) if not alone or row["n"] >= FEWEST_PROMPTS]
+    return with_own_q(rows)
+
+
+def _sides_compared(plan: Declared) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Attribute and first side of each parity of a prompt whose sides are declared, or all there are."""
+    for attribute, groups in plan.groups.items() if plan.path == "demographic" else ():
+        if attribute == plan.attribute and plan.of:
+            yield attribute, tuple(plan.of)
+        elif len(groups) == 2:
+            yield attribute, groups[:1]
 
 
 def _own_text(cell: Captions) -> str | None:
