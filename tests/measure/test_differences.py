@@ -70,9 +70,20 @@ def test_what_is_planted_in_several_prompts_is_listed_though_one_alone_could_not
 
 def test_how_many_must_differ_is_said_where_one_alone_could_not_be_told() -> None:
     found = differences_of(rows_of("made", [0.5] * 100, [0.0009] * 100, [str(i) for i in range(100)]))
-    assert found.n_reachable == 100
+    assert found.able
     assert found.sentence() == (
         "No difference beyond chance in 100 comparisons; one is told only where at least 2 differ as clearly "
+        "as they can."
+    )
+
+
+def test_a_look_that_one_place_in_ten_could_not_make_tell_tells_nothing() -> None:
+    """Whatever is seen, so that a first handful of pictures spends no error."""
+    found = differences_of(rows_of("made", [0.0098] * 30, [0.0098] * 30, [str(i) for i in range(30)]))
+    assert not found.able
+    assert not found.q
+    assert found.sentence() == (
+        "No difference could have been found in 30 comparisons: at least 6 would have to differ as clearly "
         "as they can."
     )
 
@@ -160,7 +171,7 @@ def test_several_tests_of_a_place_count_as_one_by_tarones_correction() -> None:
     found = differences_of(rows_of("made", p, least, ["a"] * 3))
     # Two of three could have given 0.01.
     assert [one.p for one in found.places.values()] == pytest.approx([0.02])
-    assert (len(found.places), found.n_reachable) == (1, 1)
+    assert (len(found.places), found.able) == (1, True)
     two = differences_of(rows_of("made", [0.01, 0.01], [0.001, 0.001], ["a"] * 2))
     assert [one.p for one in two.places.values()] == pytest.approx([0.01])
 
@@ -206,7 +217,7 @@ def test_the_family_is_of_all_finders_and_of_what_could_have_mattered() -> None:
     # Of 0.001 two could have been as small, of 0.02 two, of 0.04 three, of 0.5 four.
     assert sorted(found.every_q.values()) == pytest.approx([0.002, 0.02, 0.04, 0.5])
     assert sorted(found.q.values()) == pytest.approx([0.002, 0.02, 0.04])
-    assert found.n_reachable == 3
+    assert found.able
     assert found.level == pytest.approx(1 - 0.05 * 3 / 3)
 
 

@@ -36,7 +36,7 @@ class RunLook:
 
     def record(self, ledger: Ledger, compared: Differences) -> None:
         """Record what it told, before anybody can read it; where nothing could be told it is none."""
-        if compared.n_reachable:
+        if compared.able:
             told = {compared.places[place].key: q for place, q in compared.found.items()}
             record_look(ledger, replace(self.recorded, told=told))
 

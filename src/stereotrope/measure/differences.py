@@ -31,6 +31,9 @@ _SAMPLE = 0.5
 _POWER = 0.8
 """Probability with which a shift that “would have been found” is found."""
 
+_DIFFERING = 0.1
+"""Part of the places that may differ, as :mod:`stereotrope.audit.power` counts with beside one alone."""
+
 _Sized = tuple[str | None, float, float | None, float | None]
 """A value, the difference of its shares, and the ends of that difference's interval."""
 
@@ -90,7 +93,7 @@ class Differences:
     @cached_property
     def found(self) -> dict[Place, float]:
         """q-value of each place that this look tells."""
-        return {place: q for place, q in self.every_q.items() if q <= self.alpha}
+        return {place: q for place, q in self.every_q.items() if q <= self.alpha and self.able}
 
     @cached_property
     def kept(self) -> dict[Place, float]:
@@ -108,9 +111,16 @@ class Differences:
         return {**self.found, **self.kept}
 
     @property
-    def n_reachable(self) -> int:
-        """Places whose counts could have been told from chance."""
-        return int(count_able(self._floors, self.alpha)) if self.alpha else 0
+    def able(self) -> bool:
+        """Whether this look could tell anything if one place in ten differed as clearly as its counts can.
+
+        Else it tells nothing, so that a first handful of pictures spends no error.
+        """
+        return 0 < self._fewest <= max(1.0, _DIFFERING * len(self.places))
+
+    @cached_property
+    def _fewest(self) -> int:
+        return fewest_told(self._floors, alpha=self.alpha) if self.alpha else 0
 
     @cached_property
     def _floors(self) -> Floats:
@@ -176,13 +186,13 @@ class Differences:
 
     def _at_this_look(self) -> str:
         times = "1 comparison" if len(self.places) == 1 else f"{_thousands(len(self.places))} comparisons"
-        if not self.n_reachable:
+        if not self.able:
             few = self._of_pictures()
-            why = (
-                f"with {few} even a complete shift is not told from chance"
-                if few and math.isnan(self._least())
-                else "even the most extreme counts could not be told from chance"
-            )
+            why = "even the most extreme counts could not be told from chance"
+            if few and math.isnan(self._least()):
+                why = f"with {few} even a complete shift is not told from chance"
+            elif self._fewest:
+                why = f"at least {_thousands(self._fewest)} would have to differ as clearly as they can"
             new = "new " if self.kept else ""
             return f"No {new}difference could have been found in {times}: {why}.{self._kept()}"
         found = len(self.found)
@@ -195,9 +205,8 @@ class Differences:
 
     def _beside(self) -> str:
         """That one place alone could not be told, whatever its counts, where it could not."""
-        fewest = fewest_told(self._floors, alpha=self.alpha)
         among = "; one is told only where at least {} differ as clearly as they can"
-        return among.format(_thousands(fewest)) if fewest > 1 else ""
+        return among.format(_thousands(self._fewest)) if self._fewest > 1 else ""
 
     def _kept(self) -> str:
         """How many were told before and are not found by this look."""
