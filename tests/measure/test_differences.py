@@ -77,7 +77,7 @@ def test_how_many_must_differ_is_said_where_one_alone_could_not_be_told() -> Non
     )
 
 
-def test_a_look_that_one_place_in_ten_could_not_make_tell_tells_nothing() -> None:
+def test_a_look_that_one_place_in_twenty_could_not_make_tell_tells_nothing() -> None:
     """Whatever is seen, so that a first handful of pictures spends no error."""
     found = differences_of(rows_of("made", [0.0098] * 30, [0.0098] * 30, [str(i) for i in range(30)]))
     assert not found.able

@@ -31,8 +31,8 @@ _SAMPLE = 0.5
 _POWER = 0.8
 """Probability with which a shift that “would have been found” is found."""
 
-_DIFFERING = 0.1
-"""Part of the places that may differ, as :mod:`stereotrope.audit.power` counts with beside one alone."""
+_DIFFERING = 0.05
+"""Part of the places that, differing as clearly as they can, must be enough for a look to tell anything."""
 
 _Sized = tuple[str | None, float, float | None, float | None]
 """A value, the difference of its shares, and the ends of that difference's interval."""
@@ -112,7 +112,7 @@ class Differences:
 
     @property
     def able(self) -> bool:
-        """Whether this look could tell anything if one place in ten differed as clearly as its counts can.
+        """Whether this look could tell anything if one place in twenty differed as clearly as its counts can.
 
         Else it tells nothing, so that a first handful of pictures spends no error.
         """
