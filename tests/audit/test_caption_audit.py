@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -282,12 +283,20 @@ SAID = {
 
 def two_models(folder: Path, said=SAID) -> None:
     """Two models' pictures of every prompt; the second's captions are the first's in another order."""
-    for name, turn in (("other", 1), ("pictures", 0)):
-        rows = [
-            (f"{name}-{prompt}-{i}.png", prompt, texts[(i * (1 + turn)) % len(texts)])
+    two_folders(
+        folder,
+        lambda other: [
+            (prompt, i, texts[(i * (1 + other)) % len(texts)])
             for prompt, texts in said.items()
-            for i in range(6 + 4 * turn)
-        ]
+            for i in range(6 + 4 * other)
+        ],
+    )
+
+
+def two_folders(folder: Path, told: Callable[[bool], list[tuple[str, int, str]]]) -> None:
+    """Pictures of the models of ``TWO``: prompt, number and caption of each, by whether it is the other's."""
+    for name in ("other", "pictures"):
+        rows = [(f"{name}-{prompt}-{i}.png", prompt, text) for prompt, i, text in told(name == "other")]
         pictures(folder, rows)
         if name == "other":
             (folder / "pictures").rename(folder / "other")
@@ -298,20 +307,15 @@ def two_models(folder: Path, said=SAID) -> None:
 
 def test_what_two_models_show_over_all_prompts_is_told_before_single_prompts(tmp_path):
     jobs = [f"job{at}" for at in range(16)]
-    for number, name in enumerate(("other", "pictures")):
-        # Six or seven of twelve, by two and a half more of the other model: of no prompt enough to tell.
-        women = [5 + at % 3 + (2 + at % 2) * (1 - number) for at in range(len(jobs))]
-        told = [
-            (f"{name}-{job}-{i}.png", job, "a woman at work" if i < k else "a man at work")
-            for job, k in zip(jobs, women, strict=True)
+    # Six or seven of twelve, by two and a half more of the other model: of no prompt enough to tell.
+    two_folders(
+        tmp_path,
+        lambda other: [
+            (job, i, "a woman at work" if i < 5 + at % 3 + (2 + at % 2) * other else "a man at work")
+            for at, job in enumerate(jobs)
             for i in range(12)
-        ]
-        pictures(tmp_path, told)
-        if name == "other":
-            (tmp_path / "pictures").rename(tmp_path / "other")
-            (tmp_path / "captions.csv").rename(tmp_path / "more.csv")
-    with (tmp_path / "captions.csv").open("a") as file:
-        file.writelines((tmp_path / "more.csv").read_text().splitlines(keepends=True)[1:])
+        ],
+    )
     parity = "parity: {attribute: gender, groups: [female], against: [male]}"
     entries = "".join(f"  {job}: {{cas: false, {parity}, lists: {{keyword: [work]}}}}\n" for job in jobs)
     groups = "attributes: {gender: {groups: {female: [woman], male: [man]}}}\n"
