@@ -146,12 +146,16 @@ class Differences:
         for place, tested in self.places.items():
             c, widest = tested.example, tested.widest or (None, None, None, None)
             scope = {name: level for name, level in c.scope.items() if name != "annotator"}
+            contrast, reference = (c.wording.contrast, c.wording.reference) if c.wording else (None, None)
+            if c.between and not c.wording:
+                contrast, level, reference = c.between
+                scope[contrast] = level
             rows.append(
                 {
                     "kind": c.kind,
                     "scope": json.dumps(scope, ensure_ascii=False, sort_keys=True),
-                    "contrast": c.wording and c.wording.contrast,
-                    "reference": c.wording and c.wording.reference,
+                    "contrast": contrast,
+                    "reference": reference,
                     "attribute": c.attribute,
                     "verdict": self.verdict(place),
                     "margin": self.margin,

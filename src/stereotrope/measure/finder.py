@@ -53,6 +53,7 @@ class Candidate:
     value: Of two with one effect, the larger value is told.
     category: The value of the attribute that is named; None for the one that moved most.
     parts: What tells it from others of its kind, scope, attribute and measure.
+    between: Factor that is compared, its level and the one compared with, where no wording says them.
     leads: Whether it sums up others, such as those of single prompts, and is told before them.
     others, doubt, proven, q, place_p: What other annotators see, why it must not lead, whether its instrument
         is known to read it rightly, and how the list supports it: filled in by the ranking.
@@ -71,6 +72,7 @@ class Candidate:
     tail: str = ""
     warning: bool = False
     parts: tuple[str, ...] = ()
+    between: tuple[str, str, str] | None = None
     leads: bool = False
     p: float | None = None
     p_least: float = math.nan
@@ -112,7 +114,14 @@ class Candidate:
             "labelled": images,
             "n": None if "clustered" in warnings_of(row.get("flags")) else images,
         }
-        scope, effect = scope_of(row), abs(row["value"])
+        scope, effect, contrast, reference = (
+            scope_of(row),
+            abs(row["value"]),
+            row["contrast"],
+            row["reference"],
+        )
+        if contrast in scope and reference is not None:
+            usual["between"] = contrast, scope[contrast], reference
         return cls(kind, scope, row["attribute"], effect, row["measure"], **{**usual, **facts})
 
 

@@ -203,6 +203,17 @@ def test_each_two_of_three_models_are_a_comparison_over_prompts() -> None:
     assert "35 comparisons" in found["sentence"][0]
 
 
+def test_comparisons_name_the_model_that_shows_more_and_the_other() -> None:
+    captions = frame(described(prompts(*A), prompts(*B)))
+    names = captions["prompt"].unique(maintain_order=True).to_list()
+    estimates = caption_measures(captions, declared(names), n_bootstrap=0)
+    compared = measure.comparisons(estimates, NO_LABELS, frames={"captions": [captions]})
+    for row in compared.filter(kind="model_difference").iter_rows(named=True):
+        assert row["contrast"] == "generator"
+        assert {json.loads(row["scope"])["generator"], row["reference"]} == {"a", "b"}
+        assert row["value"] >= 0
+
+
 def test_two_prompts_are_told_as_these_and_a_single_one_is_not_compared_again() -> None:
     rows = described({"x": 38, "y": 20}, {"x": 20, "y": 4}, 40)
     _, found = told(rows)

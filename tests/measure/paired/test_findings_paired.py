@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from tests.measure.listed import findings
 
-from stereotrope.measure import paired_difference, ssi
+from stereotrope.measure import comparisons, paired_difference, ssi
 
 QUERIES = [f"q{i}" for i in range(20)]
 SCORES = {
@@ -117,6 +117,13 @@ def test_a_planted_rise_of_refusals_is_told_and_a_fall_is_none() -> None:
 def test_only_the_model_that_pays_is_named() -> None:
     found = findings(estimates({"query_alignment": -0.06}, models=("m", "n")), labels())
     assert [sentence[:2] for sentence in found["sentence"]] == ["m:"]
+
+
+def test_comparisons_say_what_a_mitigation_is_compared_with() -> None:
+    compared = comparisons(estimates({"query_alignment": -0.06}), labels())
+    assert compared.height
+    assert set(compared["contrast"]) == {"mitigation"}
+    assert set(compared["reference"]) == {"none"}
 
 
 def test_refusals_that_are_tested_by_pictures_are_not_told_twice() -> None:

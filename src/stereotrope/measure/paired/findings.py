@@ -138,6 +138,7 @@ def _candidate(
         images=partial(evidence.pictures.requested, scope),
         value=sign * row["value"],
         interval=(cut[0] or 0.0, cut[1], cut[2]),
+        between=(row["contrast"], scope[row["contrast"]], row["reference"]),
         **facts,
     )
 
