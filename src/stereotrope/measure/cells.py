@@ -116,23 +116,27 @@ class Cell:
         """How probable each intra-class correlation is, by its own counts and those of its peers."""
         return (self.peers or Peers([self])).icc[self.key]
 
-    def effective(
-        self, value: str, *, level: float, claim: Claim | None = None, seeds: Crossed | None = None
-    ) -> tuple[float, float]:
-        """Count of this value and ``n``, both reduced where prompts are the units (see stats.icc).
+    def effective(self, value: str, *, level: float) -> tuple[float, float]:
+        """Count of this value and ``n``, both reduced where prompts are the units (see stats.icc)."""
+        k, n, trials = float(self.count(value)), float(self.n), float(self.trials(level))
+        return k if trials == n else k / n * trials, trials
 
-        seeds: What pictures of one seed have in common that counts here; that of the cell when None.
+    def trials(self, level: float, claim: Claim | None = None, seeds: Crossed | None = None) -> Floats:
+        """How many independent images tell as much.
+
+        claim: Of the comparison that it is a side of.
+        seeds: What pictures of one seed have in common that counts in each of several shares; that of the
+            cell, in all, when None.
+        Returns: A number, or of each of these.
         """
-        k, n = float(self.count(value)), float(self.n)
         if not self.claim.clustered or not (claim or self.claim).prompts:
-            return k, n
+            return np.asarray(float(self.n))
         if seeds is None:
-            trials = (self.peers or Peers([self])).trials(level)[self.key]
-        else:
-            sizes = list(self.prompts.values())
-            one = Crossed(seeds.alike[None], seeds.weights[None])
-            trials = float(effective_trials(sizes, self.icc[None], level=level, starts=[0], crossed=one)[0])
-        return k / n * trials, trials
+            return np.asarray((self.peers or Peers([self])).trials(level)[self.key])
+        sizes, each = list(self.prompts.values()), len(seeds.alike)
+        starts = np.arange(each) * len(sizes)
+        icc = np.broadcast_to(self.icc, (each, self.icc.size))
+        return effective_trials(np.tile(sizes, each), icc, level=level, starts=starts, crossed=seeds)
 
 
 @dataclass

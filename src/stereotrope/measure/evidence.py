@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Self, TypeVar
 
@@ -16,6 +16,7 @@ from stereotrope.measure.seeds import PicturesBySeed, seeds_of_cells
 from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, claim_of, seeds_shared
 from stereotrope.stats import Crossed, crossed_weights, evidence_apart, newcombe, shared_correlation
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import LABELS, N_SUBJECTS, SCENARIO, SCOPES
 
 _NOT_FACTORS = ({c.name for c in LABELS} | {"image_id", "prompt_id", "seed", "excluded", N_SUBJECTS}) - SCOPES
@@ -161,46 +162,53 @@ def shift(here: Counted, before: Counted) -> float:
 def difference_of(one: Cell, other: Cell, value: str, *, level: float) -> tuple[float, float, float]:
     """Difference of the shares of a value with Newcombe's interval, as ``share_difference`` has it."""
     counts = (one.count(value), one.n), (other.count(value), other.n)
-    *sides, correlation = effective_sides(one, other, value, counts, level)
+    *sides, correlation = effective_sides(one, other, [value], [counts], level)[:, 0]
     low, high = newcombe(*sides, level=level, correlation=correlation)
     return shift(*counts), float(low), float(high)
 
 
 def effective_sides(
-    one: Cell, other: Cell, value: str, counts: tuple[Counted, Counted], level: float
-) -> tuple[float, float, float, float, float]:
+    one: Cell, other: Cell, values: Sequence[str], counts: Sequence[tuple[Counted, Counted]], level: float
+) -> Floats:
     """Effective successes and trials of both sides, and the correlation of their shares.
 
-    counts: Counts of both sides, which may be of other labels than those of the cells.
+    counts: Of each value those of both sides, which may be of other labels than those of the cells.
+    Returns: Five rows, a column a value.
     """
     both = one, other
     claim = claim_of(*(cell.prompts for cell in both))
     apart = None
     if claim.prompts and one.drawn and other.drawn:
-        apart = _seeds_apart(one.drawn, other.drawn, value)
+        apart = _seeds_apart(one.drawn, other.drawn, values)
 
-    def parts_by(seeds: Sequence[Crossed | None]) -> list[float]:
-        sides = zip(both, seeds, strict=True)
-        told = (cell.effective(value, level=level, claim=claim, seeds=of)[1] for cell, of in sides)
-        return [n / cell.n if cell.n else 1.0 for n, cell in zip(told, both, strict=True)]
+    def parts_by(seeds: Sequence[Crossed | None]) -> Floats:
+        told = zip(both, seeds, strict=True)
+        parts = [cell.trials(level, claim, of) / cell.n if cell.n else np.ones(1) for cell, of in told]
+        return np.stack([np.broadcast_to(part, len(values)) for part in parts])
 
-    parts = parts_by(apart or (None, None))
-    by_prompt = (side for cell in both for side in (cell.by_prompt(value), list(cell.prompts.values())))
-    correlation = float(shared_correlation(*by_prompt)) if claim.matched else 0.0
-    if apart and correlation:
-        alone = parts_by([of._replace(alike=np.array(0.0)) for of in apart])
-        correlation *= float(np.sqrt(np.prod(parts) / np.prod(alone)))
-    (k, n), (j, m) = ((k * part, n * part) for (k, n), part in zip(counts, parts, strict=True))
-    return k, n, j, m, correlation
+    parts, correlation = parts_by(apart or (None, None)), np.zeros(len(values))
+    if claim.matched:
+        k, j = ([cell.by_prompt(value) for value in values] for cell in both)
+        n, m = (list(cell.prompts.values()) for cell in both)
+        correlation = shared_correlation(k, n, j, m)
+        if apart and correlation.any():
+            alone = parts_by([of._replace(alike=np.zeros(len(values))) for of in apart])
+            correlation = correlation * np.sqrt(np.prod(parts, axis=0) / np.prod(alone, axis=0))
+    both_counts = np.array(counts, np.float64).reshape(-1, 2, 2).transpose(1, 2, 0) * parts[:, None]
+    return np.vstack([*both_counts, correlation])
 
 
-def _seeds_apart(one: PicturesBySeed, other: PicturesBySeed, value: str) -> tuple[Crossed, Crossed]:
-    """What seeds do to the difference of a value's share between two cells, by cell."""
+def _seeds_apart(
+    one: PicturesBySeed, other: PicturesBySeed, values: Sequence[str]
+) -> tuple[Crossed, Crossed]:
+    """What seeds do to the difference of each value's share between two cells, by cell."""
+    asked, ones = np.array(values), np.ones(len(values))
     sides = [
-        (across, sign / len(values) * (values == value)) for sign, (across, values) in ((1, one), (-1, other))
+        (across, sign / len(shown) * (shown[:, None] == asked))
+        for sign, (across, shown) in ((1, one), (-1, other))
     ]
-    weights = crossed_weights([evidence_apart(sides)])[0]
-    return Crossed(np.asarray(one[0].alike), weights), Crossed(np.asarray(other[0].alike), weights)
+    weights = crossed_weights(evidence_apart(sides), alike=False)
+    return Crossed(one[0].alike * ones, weights), Crossed(other[0].alike * ones, weights)
 
 
 class FindingEvidence:
@@ -210,6 +218,8 @@ class FindingEvidence:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
         self._index: dict[tuple[str | None, tuple[int, ...]], _Index] = {}
         self._cells_of: dict[str, Mapping[_Levels, Cell]] = {}
+        # Of one place several values are asked for, one after the other.
+        self._lately = lru_cache(maxsize=8)(self._read)
         worded = [c for c in ("prompt_id", SCENARIO) if c in labels.columns]
         told = labels.select(worded).unique().drop_nulls().rows()
         self._scenarios: dict[str, str] = dict(told) if len(worded) > 1 else {}
@@ -276,12 +286,15 @@ class FindingEvidence:
 
     def values(self, attribute: str, scope: Mapping[str, str] | None) -> dict[str, Pictures]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
+        return dict(self._lately(attribute, None if scope is None else tuple(scope.items())))
+
+    def _read(self, attribute: str, scope: tuple[tuple[str, str], ...] | None) -> dict[str, Pictures]:
         found: dict[str, Pictures] = defaultdict(Pictures)
         here = self._values.get(attribute, {})
-        for condition in self._fitting(attribute, scope):
+        for condition in self._fitting(attribute, None if scope is None else dict(scope)):
             for value, images in here[condition].items():
                 found[value] += images
-        return dict(found)
+        return found
 
     def cell(self, attribute: str, scope: Mapping[str, str] | None) -> Cell:
         """The images of a scope by value and prompt."""

@@ -19,6 +19,8 @@ from stereotrope.stats import clopper_pearson, newcombe, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, warnings_of
 
 _PLACE = ("measure", "attribute", "category", "reference")
+_Compared = tuple[str, tuple[Counted, Counted]]
+"""A value, and its counts on both sides."""
 
 
 def scope_of(row: Mapping[str, Any]) -> dict[str, str]:
@@ -277,21 +279,31 @@ class RunEvidence:
         They speak of what differences of shares do (:mod:`stereotrope.measure.units`). None where a side has
         no image.
         """
-        told: list[tuple[float, int] | None] = []
-        effective: list[tuple[float, ...]] = []
+        keys: list[tuple[Hashable, _Compared] | None] = []
+        places: dict[Hashable, tuple[str, Mapping[str, str], Wording, dict[_Compared, None]]] = {}
         for c, value in asked:
             counts = self.counted(c, value)
             if c.wording is None or c.attribute is None or not all(n for _, n in counts):
-                told.append(None)
+                keys.append(None)
                 continue
-            told.append((shift(*counts), len(effective)))
-            scopes = c.scope, c.wording.reference_scope(c.scope)
-            one, other = (self.pictures.cell(c.attribute, scope) for scope in scopes)
-            effective.append(effective_sides(one, other, value, counts, level))
-        *sides, correlation = np.array(effective).reshape(-1, 5).T
+            place = c.attribute, frozenset(c.scope.items()), c.wording.contrast, c.wording.reference
+            places.setdefault(place, (c.attribute, c.scope, c.wording, {}))[-1][value, counts] = None
+            keys.append((place, (value, counts)))
+        effective = [np.zeros((5, 0))]
+        for attribute, scope, wording, some in places.values():
+            scopes = scope, wording.reference_scope(scope)
+            one, other = (self.pictures.cell(attribute, of) for of in scopes)
+            values, each = zip(*some, strict=True)
+            effective.append(effective_sides(one, other, values, each, level))
+        *sides, correlation = np.concatenate(effective, axis=1)
         limits = clopper_pearson if exact else wilson
-        low, high = newcombe(*sides, level=level, correlation=correlation, limits=limits)
-        return [None if one is None else (one[0], float(low[one[1]]), float(high[one[1]])) for one in told]
+        ends = zip(*newcombe(*sides, level=level, correlation=correlation, limits=limits), strict=True)
+        listed = [(place, one) for place, (*_, some) in places.items() for one in some]
+        found = {
+            (place, (value, counts)): (shift(*counts), float(low), float(high))
+            for (place, (value, counts)), (low, high) in zip(listed, ends, strict=True)
+        }
+        return [None if key is None else found[key] for key in keys]
 
     def difference(self, c: Candidate, value: str, level: float) -> tuple[float, float, float] | None:
         """That of one value."""

@@ -12,6 +12,8 @@ from stereotrope.stats.icc import FEW_TOGETHER, ICC_GRID, Crossed, like_others, 
 
 _NONE = 0.2
 """How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
+_STEPS = np.gradient(ICC_GRID)
+_BEFORE = np.log((1 - _NONE) * _STEPS / _STEPS.sum() + _NONE * (ICC_GRID == 0))
 _MOST_BENT = 40
 """Groups up to which it counts that a score bends within what they do: of more it hardly does."""
 _LEAST = 1e-6
@@ -91,21 +93,20 @@ def crossed_evidence(one: Scatter, other: Scatter | None = None, between: Floats
     return np.asarray(np.where(known[..., None], told - told.max(axis=-1, keepdims=True), 0.0))
 
 
-def crossed_weights(evidence: Sequence[Floats] | Floats) -> Floats:
+def crossed_weights(evidence: Sequence[Floats] | Floats, *, alike: bool = True) -> Floats:
     """Probability of each correlation of members of groups across clusters, in cells that are alike.
 
     Beforehand there is none with a probability of 0.2, and all others are as likely. What the other cells say
     is believed as it is by one half, and as :func:`~stereotrope.stats.icc_weights` believes it for the rest.
 
     evidence: Of each cell (:func:`crossed_evidence`).
+    alike: Whether the cells are; else each is told by itself.
     Returns: Shape ``(cells, 16)``, rows sum to 1.
     """
     own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
-    before = (1 - _NONE) * np.gradient(ICC_GRID) / np.gradient(ICC_GRID).sum()
-    before[0] += _NONE
-    if len(own) < 2:
-        return np.asarray(special.softmax(own + np.log(before), axis=-1))
-    others = special.softmax(own.sum(axis=0) - own + np.log(before), axis=-1)
+    if len(own) < 2 or not alike:
+        return np.asarray(special.softmax(own + _BEFORE, axis=-1))
+    others = special.softmax(own.sum(axis=0) - own + _BEFORE, axis=-1)
     return np.asarray(special.softmax(own + np.log((others + like_others(others)) / 2), axis=-1))
 
 
@@ -130,29 +131,31 @@ class Across(NamedTuple):
         shown: What each member adds to a sum, shape ``(n,)``: 1 where it shows a value, say, and that of each
             value, of which K say K − 1 things.
         """
-        evidence = sum((evidence_apart([(self, of)]) for of in shown), np.zeros(ICC_GRID.size))
+        evidence = evidence_apart([(self, np.stack(shown, axis=1))]).sum(axis=0)
         evidence = evidence * (1 - 1 / len(shown) if len(shown) > 1 else 1.0)
         return Crossed(np.asarray(self.alike), crossed_weights([evidence])[0])
 
     def scatter(self, moved: ArrayLike) -> tuple[Floats, Scatter]:
         """By how much each group moves a sum more than its clusters lead one to expect, and their scatter.
 
-        moved: What each member adds to it, shape ``(n,)``.
+        moved: What each member adds to it, shape ``(n,)``, or to each of several sums, ``(n, k)``.
+        Returns: Shapes ``(groups,)`` and ``()``, or ``(groups, k)`` and ``(k,)``.
         """
         of, cluster = np.asarray(moved, np.float64), self.cluster
         sizes = np.bincount(cluster)
         if sizes @ sizes < FEW_TOGETHER * sizes.sum():  # clusters that can hardly be told from their members
             cluster = np.zeros_like(cluster)
             sizes = np.bincount(cluster)
-        left = of - (np.bincount(cluster, of) / np.maximum(sizes, 1))[cluster]
+        shares = (_sums(cluster, of).T / np.maximum(sizes, 1)).T
+        left = of - shares[cluster]
         _, at, both = np.unique(
             cluster * (self.group.max() + 1) + self.group, return_inverse=True, return_counts=True
         )
         free = np.bincount(self.group, 1 - both[at] / sizes[cluster])
         about = (len(of) - np.count_nonzero(sizes)) / max(float(free.sum()), 1e-9)
-        more = np.bincount(self.group, left) * np.sqrt(about)
-        parts = more @ more, left @ left, free.sum(), free @ free
-        return more, Scatter.of(*map(np.asarray, parts))
+        more = _sums(self.group, left) * np.sqrt(about)
+        squares = (more**2).sum(axis=0), (left**2).sum(axis=0)
+        return more, Scatter.of(*map(np.asarray, (*squares, free.sum(), free @ free)))
 
     def reach(self, moved: ArrayLike, *, level: float = 0.95, of_members: bool = False) -> float:
         """How many times as far an interval by the clusters' scatter reaches with that of groups.
@@ -208,13 +211,23 @@ class Across(NamedTuple):
 def evidence_apart(sides: Sequence[tuple[Across, ArrayLike]]) -> Floats:
     """What is to be seen of what groups do to a sum over one cell, or over two that may share groups.
 
-    sides: Of each cell what its members add to the sum: to a difference of shares ``1 / n`` and ``-1 / n``.
+    sides: Of each cell what its members add to the sum, to a difference of shares ``1 / n`` and ``-1 / n``;
+        or to each of several, shape ``(n, k)``.
+    Returns: Shape ``(16,)``, or ``(k, 16)``.
     """
     more, scatters = zip(*(across.scatter(moved) for across, moved in sides), strict=True)
-    gaps = np.zeros(max(map(len, more)))
+    gaps = np.zeros((max(map(len, more)), *more[0].shape[1:]))
     for of in more:
         gaps[: len(of)] += of
-    return crossed_evidence(scatters[0], scatters[1] if len(sides) > 1 else None, np.asarray(gaps @ gaps))
+    between = (gaps**2).sum(axis=0)
+    return crossed_evidence(scatters[0], scatters[1] if len(sides) > 1 else None, between)
+
+
+def _sums(of: NDArray[np.int64], numbers: Floats) -> Floats:
+    """By cluster or group, the sum of numbers, or of each column of them."""
+    if numbers.ndim == 1:
+        return np.asarray(np.bincount(of, numbers), np.float64)
+    return np.stack([np.bincount(of, column) for column in numbers.T], axis=1)
 
 
 def noise_growth(alike: float, size: float, crossed: Crossed, *, level: float | None = 0.95) -> float:

@@ -111,14 +111,18 @@ def _shifts(
     counts: Counts, trials: Counts, side: _Mask, other: _Mask, sides: Sequence[_Mask], mixture: Floats
 ) -> tuple[float, float]:
     """Tarone's correction of the least p of the values of one side and all others."""
-    each = []
-    for k in counts if len(counts) > 2 else counts[:1]:
-        own = sum((icc_evidence(k[one], trials[one]) for one in sides), np.zeros(mixture.size))
-        of = k[side], trials[side], k[other], trials[other]
-        each.append(clusters_apart(*of, weights=icc_beliefs(own, mixture)))
-    p, least = np.transpose(each) if each else np.ones((2, 1))
-    own, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
-    return own, floor
+    k = counts if len(counts) > 2 else counts[:1]
+    if not len(k):
+        return 1.0, 1.0
+    n = np.broadcast_to(trials, k.shape)
+    own = np.zeros((len(k), mixture.size))
+    for one in sides:
+        starts = np.arange(len(k)) * np.count_nonzero(one)
+        own += icc_evidence(k[:, one].ravel(), n[:, one].ravel(), starts)
+    of = k[:, side], n[:, side], k[:, other], n[:, other]
+    p, least = clusters_apart(*of, weights=icc_beliefs(own, mixture))
+    lowest, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
+    return lowest, floor
 
 
 def _ranked(value: Floats, null: Floats) -> Floats:

@@ -129,18 +129,22 @@ def _apart(sides: Sequence[_Side]) -> tuple[Floats, Floats]:
     found = np.zeros((2, ICC_GRID.size))
     for one, other in combinations(sides, 2):
         middle = one.shown / one.shown.sum() + other.shown / other.shown.sum()
-        slopes = [_slope(side.shown, middle / 2) for side in (one, other)]
+        bends = [_slope(side.shown, middle / 2) for side in (one, other)]
+        *each, bent = _seen((one, other), (np.vstack([values, bends[0]]), np.vstack([-values, bends[1]])))
         # Of K values that add up to n only K − 1 say something of their own.
-        each = [_seen((one, other), (of, -of)) for of in values]
-        found += np.stack([np.sum(each, axis=0) * (1 - 1 / len(values)), _seen((one, other), slopes)])
+        found += np.stack([np.sum(each, axis=0) * (1 - 1 / len(values)), bent])
     # Of G groups only G − 1 do.
     return alike, found * 2 / len(sides)
 
 
 def _seen(sides: Sequence[_Side], weights: Sequence[Floats]) -> Floats:
-    both = zip(sides, weights, strict=True)
-    moved = [(side.across, of[side.codes] / len(side.codes)) for side, of in both if side.across is not None]
-    return evidence_apart(moved) if moved else np.zeros(ICC_GRID.size)
+    """What is to be seen by each of several weights of values, which are those of a side in rows."""
+    moved = [
+        (side.across, of.T[side.codes] / len(side.codes))
+        for side, of in zip(sides, weights, strict=True)
+        if side.across is not None
+    ]
+    return evidence_apart(moved) if moved else np.zeros((len(weights[0]), ICC_GRID.size))
 
 
 def _slope(shown: Floats, middle: Floats) -> Floats:
