@@ -67,14 +67,17 @@ class CellPairs:
         enough = pl.min_horizontal("n_prompts", "n_prompts_other") >= FEWEST_PROMPTS
         told = self.sides.select(
             prompts=(enough & pl.col("n_other").is_not_null()).fill_null(False),
-            repeated=(pl.col("repeated") | pl.col("repeated_other")).fill_null(False),
+            dependent=(pl.col("dependent") | pl.col("dependent_other")).fill_null(False),
             unknown=(pl.col("unknown") | pl.col("unknown_other")).fill_null(False),
         )
         asked = told.select((pl.col("prompts") & ~pl.col("unknown")).arg_true()).to_series()
         matched = np.zeros(told.height, bool)
         matched[asked.to_numpy()] = self.table.alike(self.cell[asked], self.other[asked])
         return told.select(
-            "prompts", "unknown", clustered=pl.col("prompts") & pl.col("repeated"), matched=pl.Series(matched)
+            "prompts",
+            "unknown",
+            clustered=pl.col("prompts") & pl.col("dependent"),
+            matched=pl.Series(matched),
         )
 
 

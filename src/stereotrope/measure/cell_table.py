@@ -57,7 +57,7 @@ class CellTable:
 
     levels: The factors.
     cells: ``attribute, n, missing, n_excluded, lacks_much, clustered, holds_for, n_prompts`` (those that are
-        known), ``repeated, unknown, flags``, JSON ``excluded``.
+        known), ``dependent, unknown, flags``, JSON ``excluded``.
     left_out: ``cell, excluded, n``: how many labels do not count, by reason.
     """
 
@@ -311,10 +311,10 @@ def read_cell_table(
     told = index.join(_usable(seen), on=_CELL, how="left", maintain_order="left")
     told = told.join(exclusions_of(left, _CELL), on=_CELL, how="left", maintain_order="left")
     told = told.with_columns(pl.col("n", "missing", "n_excluded", "n_prompts").fill_null(0))
-    told = told.with_columns(pl.col("repeated", "unknown").fill_null(False))
+    told = told.with_columns(pl.col("dependent", "unknown").fill_null(False))
     seeds = SharedSeeds.of(by_seed, told.height) if shared else None
     if seeds is not None:
-        told = told.with_columns(repeated=pl.col("repeated") | pl.Series(seeds.alike > 0))
+        told = told.with_columns(dependent=pl.col("dependent") | pl.Series(seeds.alike > 0))
     return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen, seeds)
 
 
@@ -367,7 +367,7 @@ def flagged(**raised: pl.Expr) -> pl.Expr:
 
 
 _PROMPTS = pl.col("n_prompts") >= FEWEST_PROMPTS
-_REPEATED = _PROMPTS & pl.col("repeated")
+_DEPENDENT = _PROMPTS & pl.col("dependent")
 _CLAIMED = [
     "attribute",
     "n",
@@ -375,12 +375,12 @@ _CLAIMED = [
     "n_excluded",
     "excluded",
     "n_prompts",
-    "repeated",
+    "dependent",
     "unknown",
     (pl.col("missing") > MUCH_MISSING * (pl.col("n") + pl.col("missing"))).alias("lacks_much"),
-    _REPEATED.alias("clustered"),
+    _DEPENDENT.alias("clustered"),
     pl.when(_PROMPTS).then(pl.lit(LIKE_THESE)).otherwise(pl.lit(THESE_PROMPTS)).alias("holds_for"),
-    flagged(clustered=_REPEATED, no_prompt_id=pl.col("unknown"), small_n=pl.col("n") < SMALL_N).alias(
+    flagged(clustered=_DEPENDENT, no_prompt_id=pl.col("unknown"), small_n=pl.col("n") < SMALL_N).alias(
         "flags"
     ),
 ]
@@ -394,7 +394,7 @@ def _usable(seen: pl.DataFrame) -> pl.DataFrame:
     return by_prompt.group_by(_CELL).agg(
         pl.col("n").sum(),
         n_prompts=known.sum(),
-        repeated=pl.col("n").max() > 1,
+        dependent=pl.col("n").max() > 1,
         unknown=(~known & (pl.col("n") > 0)).any(),
     )
 

@@ -80,7 +80,7 @@ class Cell:
         """What its shares speak of."""
         claim = claim_of(self.prompts)
         shared = self.drawn is not None if self.seeds is None else float(self.seeds.alike) > 0
-        return replace(claim, repeated=claim.repeated or shared)
+        return replace(claim, dependent=claim.dependent or shared)
 
     @property
     def flags(self) -> dict[str, bool]:

@@ -254,7 +254,7 @@ def across_units(frame: pl.DataFrame, claim: Claim, units: NDArray[np.int64]) ->
     seeds = (told.rank("dense").cast(pl.Int64) - 1).fill_null(-1).to_numpy()
     if told.null_count() or not share_seeds(units, seeds):
         return claim, None
-    return replace(claim, repeated=True), Across(units, seeds)
+    return replace(claim, dependent=True), Across(units, seeds)
 
 
 def share_seeds(prompt: NDArray[np.int64], seed: NDArray[np.int64]) -> bool:

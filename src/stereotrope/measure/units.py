@@ -36,20 +36,20 @@ class Claim:
     """What interval and p of a cell, or of a comparison, rest on.
 
     prompts: Whether prompts are the units; else pictures are.
-    repeated: Whether any prompt has several pictures, or prompts share seeds.
+    dependent: Whether pictures are: a prompt has several, or prompts share seeds.
     known: Whether the frame says of every picture which prompt it is of.
     matched: Whether prompts are the units and both sides have the same ones.
     """
 
     prompts: bool
-    repeated: bool
+    dependent: bool
     known: bool
     matched: bool = False
 
     @property
     def clustered(self) -> bool:
         """Whether pictures are not independent: prompts are the units, and have several or share seeds."""
-        return self.prompts and self.repeated
+        return self.prompts and self.dependent
 
     @property
     def holds_for(self) -> str:
@@ -77,7 +77,7 @@ def claim_of(*sides: Mapping[Any, int]) -> Claim:
     known = not any(side.get(None) for side in sides)
     return Claim(
         prompts=prompts,
-        repeated=any(n > 1 for side in sides for n in side.values()),
+        dependent=any(n > 1 for side in sides for n in side.values()),
         known=known,
         matched=prompts and known and len(sides) == 2 and set(sides[0]) == set(sides[1]),
     )

@@ -63,7 +63,7 @@ def _compared(
     used = [g[coded.labelled(g, columns[defined]).any(axis=1)] for g in groups]
     claim, _ = units_of(*(coded.prompts[g] for g in used if len(g)))
     if seeds:  # pictures that share some are not independent, though each be of its own prompt
-        claim = replace(claim, repeated=True)
+        claim = replace(claim, dependent=True)
     rows = [_counted(coded, comparison, ALL_ATTRIBUTES, columns, labelled, how, claim)]
     for at, name in enumerate(names):
         one = slice(at, at + 1)

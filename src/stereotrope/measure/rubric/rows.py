@@ -68,7 +68,7 @@ class _Answers(NamedTuple):
     @property
     def across(self) -> Across | None:
         """The seeds that queries share; None where they share none, or fewer than can be told from them."""
-        claim = Claim(prompts=len(self.queries) >= FEWEST_PROMPTS, repeated=True, known=True)
+        claim = Claim(prompts=len(self.queries) >= FEWEST_PROMPTS, dependent=True, known=True)
         query = self.sets["query"].rank("dense").cast(pl.Int64) - 1
         return across_units(self.sets, claim, query.to_numpy())[1]
 

@@ -134,7 +134,7 @@ def rate_of(hits: NDArray[np.bool_], units: Units, level: float) -> dict[str, An
 def units_in(entered: pl.DataFrame, *, prompts: bool = True) -> Units:
     """What the units of a rate are, and their numbers."""
     if not prompts:
-        return Units(Claim(prompts=False, repeated=False, known=True), np.arange(entered.height))
+        return Units(Claim(prompts=False, dependent=False, known=True), np.arange(entered.height))
     claim, (number,) = units_of(prompt_codes(entered))
     claim, across = across_units(entered, claim, number)
     return Units(claim, number, across)
