@@ -116,9 +116,9 @@ class Cell:
         """How probable each intra-class correlation is, by its own counts and those of its peers."""
         return (self.peers or Peers([self])).icc[self.key]
 
-    def effective(self, value: str, *, level: float) -> tuple[float, float]:
+    def effective(self, value: str, *, level: float, claim: Claim | None = None) -> tuple[float, float]:
         """Count of this value and ``n``, both reduced where prompts are the units (see stats.icc)."""
-        k, n, trials = float(self.count(value)), float(self.n), float(self.trials(level))
+        k, n, trials = float(self.count(value)), float(self.n), float(self.trials(level, claim))
         return k if trials == n else k / n * trials, trials
 
     def trials(self, level: float, claim: Claim | None = None, seeds: Crossed | None = None) -> Floats:
