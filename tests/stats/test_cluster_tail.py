@@ -111,14 +111,20 @@ def null_p(rng: np.random.Generator, m: int, n: int, icc: float, cells: int, kin
         each = np.clip(share + np.where(rng.random((cells, 2, m)) < 0.5, -1, 1) * apart, 0, 1)
     else:  # One in ten shows it always.
         each = np.where(rng.random((cells, 2, m)) < 0.1, 1.0, share)
-    k, size = rng.binomial(n, each), [n] * m
-    evidence = np.array([[icc_evidence(side, size) for side in one] for one in k])
-    mixture, p = icc_mixture(evidence.reshape(-1, ICC_GRID.size)), []
-    for (first, second), own in zip(k, evidence.sum(axis=1), strict=True):
-        of = first, size, second, size
-        model = beta_binomial_test(*of, weights=icc_beliefs(own, mixture))
-        p.append(beyond_exact(cluster_permutation_test(*of), model, comb(2 * m, m))[0])
-    return np.array(p)
+    k = rng.binomial(n, each)
+    evidence = evidence_of(k, np.full(k.shape, n))
+    weights = icc_beliefs(evidence.sum(axis=1), icc_mixture(evidence.reshape(-1, ICC_GRID.size)))
+    size = np.full((cells, m), n)
+    of = k[:, 0], size, k[:, 1], size
+    return beyond_exact(
+        cluster_permutation_test(*of), beta_binomial_test(*of, weights=weights), comb(2 * m, m)
+    )[0]
+
+
+def evidence_of(k: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """That of many cells, whose clusters are along the last axis."""
+    starts = np.arange(k[..., 0].size) * k.shape[-1]
+    return icc_evidence(k.ravel(), n.ravel(), starts).reshape(*k.shape[:-1], ICC_GRID.size)
 
 
 @pytest.mark.parametrize(("m", "n", "icc", "kind"), [(5, 20, 0.3, "normal"), (10, 4, 0.1, "beta")])
@@ -166,8 +172,7 @@ def test_exchange_of_unlike_clusters_keeps_its_level(m, n, icc: float, share: fl
     k, sizes = [], [np.full((1_000, many), size) for many, size in zip(m, n, strict=True)]
     for size in sizes:
         k.append(rng.binomial(size, rng.beta(share * of, (1 - share) * of, size=size.shape)))
-    sides = zip(k[0], sizes[0], k[1], sizes[1], strict=True)
-    own = np.stack([icc_evidence(k1, n1) + icc_evidence(k2, n2) for k1, n1, k2, n2 in sides])
+    own = evidence_of(k[0], sizes[0]) + evidence_of(k[1], sizes[1])
     p, _ = clusters_apart(k[0], sizes[0], k[1], sizes[1], weights=icc_beliefs(own, icc_mixture(list(own))))
     # Within three standard errors.
     assert np.mean(p <= 0.05) <= 0.071
