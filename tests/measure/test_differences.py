@@ -43,9 +43,9 @@ def by_fisher(labels: pl.DataFrame) -> set[tuple[str, ...]]:
 
 
 def test_audits_without_any_effect_list_no_difference() -> None:
-    told = [len(listed(found_in(made_labels(SMALL, seed)[0], margin=0.0))) for seed in range(16)]
-    # At a level of 0.05 four or more of 16 would come once in 140 times.
-    assert sum(n > 0 for n in told) <= 3, told
+    told = [len(listed(found_in(made_labels(SMALL, seed)[0], margin=0.0))) for seed in range(8)]
+    # At a level of 0.05 three or more of 8 would come once in 170 times.
+    assert sum(n > 0 for n in told) <= 2, told
 
 
 def test_audits_of_several_prompts_list_no_difference_where_there_is_none() -> None:
@@ -90,7 +90,7 @@ def test_a_look_that_one_place_in_twenty_could_not_make_tell_tells_nothing() -> 
 
 def test_what_is_planted_is_listed_with_few_others_and_more_than_fisher_finds() -> None:
     shown = false = found = planted = fisher = 0
-    for seed in range(6):
+    for seed in range(3):
         labels, truth = made_labels(Made(models=2, objects=4, groups=6, planted=0.1, shift=0.6), seed)
         told = listed(found_in(labels, margin=0.0))
         shown, false = shown + len(told), false + len(told - truth)
@@ -143,13 +143,13 @@ def test_intervals_of_what_is_told_are_widened_for_having_been_selected() -> Non
 def test_selected_differences_are_covered_by_their_intervals() -> None:
     """Of what is told, at most 5% lie outside; plain intervals leave far more."""
     inside = told = 0
-    for seed in range(6):
+    for seed in range(3):
         labels, _ = made_labels(Made(models=2, objects=4, groups=6, planted=0.1, shift=0.45), seed)
         for row in found_in(labels, margin=0.0).filter(list="difference").iter_rows(named=True):
             told += 1
             # What was planted is 0.45 for the value that grew; others fall by less.
             inside += min(abs(row["low"]), abs(row["high"])) <= 0.45
-    assert told > 20
+    assert told > 10
     assert inside >= 0.95 * told, (inside, told)
 
 

@@ -190,7 +190,7 @@ def test_a_deterministic_baseline_is_told_as_such(make_labels) -> None:
     ]
 
 
-@pytest.mark.parametrize("prompts", [1, 6])
+@pytest.mark.parametrize("prompts", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_what_is_described_is_held_though_it_was_chosen_among_many(make_labels, prompts: int) -> None:
     """200 things, each shown in 0.7 of pictures: those of one value alone were chosen by chance."""
     told = held = 0

@@ -139,7 +139,13 @@ def width(table: Table) -> dict[str, float]:
     return dict(table.group_by("score", maintain_order=True).agg(wide).iter_rows())
 
 
-@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind in ("captions", "people") else pytest.param(kind, marks=pytest.mark.slow)
+        for kind in SCORES
+    ],
+)
 def test_intervals_over_shared_seeds_hold(kind: str) -> None:
     shown, of_prompts = drawn(40, (40, 5, 0.1, 0.2))
     labels = framed(base=shown)

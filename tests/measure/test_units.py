@@ -81,7 +81,7 @@ def drawn(rng: np.random.Generator, scenarios: int, share: float) -> pl.DataFram
 
 def test_what_spans_scenarios_is_held_as_it_is_of_other_scenarios() -> None:
     rng, held, by_prompt = np.random.default_rng(6), [], []
-    for _ in range(40):
+    for _ in range(25):
         frame = drawn(rng, 12, 0.4)
         ratio, alone = (female_ratio(one).row(0, named=True) for one in (frame, frame.drop("scenario")))
         refusals = refusal_rate(frame.drop("attribute", "value")).row(0, named=True)

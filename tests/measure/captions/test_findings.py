@@ -385,7 +385,8 @@ def test_warnings_of_one_attribute_are_told_apart_and_come_last() -> None:
     assert "“b”" in told["sentence"][-2]
 
 
-def test_chance_alone_makes_few_findings() -> None:
+@pytest.mark.parametrize("runs", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_chance_alone_makes_few_findings(runs: int) -> None:
     """Captions drawn without any pattern: a family of tests tells something in one run of twenty at most."""
     rng = np.random.default_rng(8)
     declared = lexicon(
@@ -399,7 +400,6 @@ def test_chance_alone_makes_few_findings() -> None:
         ppe=["mask"],
     )
     seen = Counter[str]()
-    runs = 60
     for _ in range(runs):
         rows = []
         for model in "ab":
@@ -420,13 +420,13 @@ def test_chance_alone_makes_few_findings() -> None:
                 ]
         captions = frame(rows)
         told = findings(
-            caption_measures(captions, declared, n_bootstrap=200), NO_LABELS, frames={"captions": [captions]}
+            caption_measures(captions, declared, n_bootstrap=100), NO_LABELS, frames={"captions": [captions]}
         )
         for kind in told["kind"].unique():
             seen[kind] += 1
     assert seen["group_gap"] <= 0.05 * runs
-    assert seen["model_difference"] <= 0.05 * runs + 3
+    assert seen["model_difference"] <= 0.1 * runs
     assert seen["one_group"] == seen["out_of_place"] == seen["composite"] == 0
     # Rates exactly at their thresholds, in several cells: one in forty a cell and list.
-    assert seen["omission"] <= runs * (1 - 0.975**8) + 12
-    assert seen["association"] <= runs * (1 - 0.975**4) + 10
+    assert seen["omission"] <= runs * (1 - 0.975**8) + 0.2 * runs
+    assert seen["association"] <= runs * (1 - 0.975**4) + runs / 6

@@ -210,9 +210,9 @@ def captions_of_prompts(rng: np.random.Generator, n: int, cells: int) -> tuple[p
     return data, truth
 
 
-@pytest.mark.parametrize("n", [15, 100])
+@pytest.mark.parametrize("n", [15, pytest.param(100, marks=pytest.mark.slow)])
 def test_intervals_cover_as_often_as_they_say(n: int) -> None:
-    data, truth = captions_of_prompts(np.random.default_rng(n), n, 150)
+    data, truth = captions_of_prompts(np.random.default_rng(n), n, 100)
     scores = m.cbs(data, "gender", groups=["female", "male"], n_bootstrap=200)
     found = profile(scores)
     x = np.array(truth)
@@ -229,7 +229,7 @@ def test_intervals_cover_as_often_as_they_say(n: int) -> None:
         assert widths.min() > 0.01
 
 
-@pytest.mark.parametrize("n", [15, 100])
+@pytest.mark.parametrize("n", [15, pytest.param(100, marks=pytest.mark.slow)])
 def test_intervals_cover_where_every_prompt_is_nearly_even(n: int) -> None:
     rng = np.random.default_rng(n)
     p, models = np.array([0.42, 0.38, 0.2]), 60

@@ -513,7 +513,7 @@ def test_a_signed_gap_over_few_prompts_is_held_and_not_much_too_wide(prompts: in
     assert found["method"].str.ends_with(", over prompts").all()
 
 
-@pytest.mark.parametrize("n", [15, 100])
+@pytest.mark.parametrize("n", [15, pytest.param(100, marks=pytest.mark.slow)])
 def test_intervals_cover_as_often_as_they_say(n: int) -> None:
     rng = np.random.default_rng(n)
     p, names, cells = np.array([0.5, 0.3, 0.2]), [*SIDES, "unknown"], 300

@@ -51,7 +51,7 @@ def simulated(n: int, seed: int, **how: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.array(inside), np.array(p)
 
 
-@pytest.mark.parametrize(("prompts", "icc"), [(5, 0.3), (8, 0.1)])
+@pytest.mark.parametrize(("prompts", "icc"), [pytest.param(5, 0.3, marks=pytest.mark.slow), (8, 0.1)])
 def test_nothing_planted_is_called_so_in_one_of_twenty_whatever_prompts_share(
     prompts: int, icc: float
 ) -> None:
@@ -64,10 +64,13 @@ def test_nothing_planted_is_called_so_in_one_of_twenty_whatever_prompts_share(
     assert inside.mean() > 0.93
 
 
-def test_intervals_over_prompts_cover() -> None:
-    for prompts, icc, values in ((4, 0.3, 5), (8, 0.3, 2), (20, 0.1, 5)):
-        inside, _ = simulated(60, prompts, prompts=prompts, icc=icc, apart=0.8, values=values)
-        assert inside.mean() > 0.93, (prompts, icc, values)
+@pytest.mark.parametrize(
+    ("prompts", "icc", "values"),
+    [(4, 0.3, 5), *(pytest.param(*of, marks=pytest.mark.slow) for of in ((8, 0.3, 2), (20, 0.1, 5)))],
+)
+def test_intervals_over_prompts_cover(prompts: int, icc: float, values: int) -> None:
+    inside, _ = simulated(60, prompts, prompts=prompts, icc=icc, apart=0.8, values=values)
+    assert inside.mean() > 0.93
 
 
 def test_an_interval_begins_above_the_floor_only_where_the_test_rejects() -> None:

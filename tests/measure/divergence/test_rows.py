@@ -178,7 +178,7 @@ def null_design(seed: int, n_cells: int) -> Frame:
     return pl.DataFrame(rows, schema=["image_id", "attribute", "value", "cell", "group"], orient="row")
 
 
-@pytest.mark.parametrize("definition", ["paper", "released"])
+@pytest.mark.parametrize("definition", ["paper", pytest.param("released", marks=pytest.mark.slow)])
 def test_a_cue_that_does_nothing_is_found_no_more_often_than_chance(definition: str) -> None:
     n = 300
     found = measure.bds(
@@ -196,7 +196,12 @@ def test_a_cue_that_does_nothing_is_found_no_more_often_than_chance(definition: 
 
 
 @pytest.mark.parametrize(
-    ("n", "base", "group"), [(10, 1.0, 0.8), (20, 1.0, 0.9), (20, 0.98, 0.83), (50, 1, 0.95)]
+    ("n", "base", "group"),
+    [
+        (10, 1.0, 0.8),
+        (20, 0.98, 0.83),
+        *(pytest.param(*of, marks=pytest.mark.slow) for of in ((20, 1.0, 0.9), (50, 1, 0.95))),
+    ],
 )
 def test_intervals_cover_where_one_value_is_nearly_always_seen(n: int, base: float, group: float) -> None:
     repetitions = 200

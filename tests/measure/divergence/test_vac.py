@@ -126,8 +126,15 @@ def zipf(k: int) -> list[float]:
     return list(shares / shares.sum())
 
 
-@pytest.mark.parametrize("n", [10, 20, 60])
-@pytest.mark.parametrize("shares", [zipf(5), zipf(30), [1 / 100] * 100, [0.9, *[0.1 / 11] * 11]])
+@pytest.mark.parametrize(
+    ("shares", "n"),
+    [
+        # One number of images of each population.
+        pytest.param(shares, n, marks=[] if i % 3 == j else pytest.mark.slow)
+        for i, shares in enumerate([zipf(5), zipf(30), [1 / 100] * 100, [0.9, *[0.1 / 11] * 11]])
+        for j, n in enumerate((10, 20, 60))
+    ],
+)
 def test_rarefied_scores_compare_whatever_the_number_of_images(shares: list[float], n: int) -> None:
     """Mean and interval hold what ten pictures of the population read, of values without end too."""
     found = vac(draws(shares, n, 300, 1, 4), within=[], n_bootstrap=200)

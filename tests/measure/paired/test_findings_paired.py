@@ -164,7 +164,7 @@ def test_violations_are_told_by_pictures_where_these_are_tested() -> None:
     assert findings(better, labels()).is_empty()
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_runs_in_which_nothing_changes_tell_nothing(block: int) -> None:
     # 3 tested places at a false discovery rate of 5%: of 30 runs at most 4 tell any with p > 0.98.
     told_in = [told({}, seed=100 + 30 * block + i).height > 0 for i in range(30)]

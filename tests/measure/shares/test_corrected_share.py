@@ -152,7 +152,7 @@ def test_images_of_several_prompts_widen_the_interval() -> None:
 
 def test_corrected_intervals_cover_where_raw_ones_do_not() -> None:
     rng = np.random.default_rng(1)
-    planted, runs = 0.15, 200
+    planted, runs = 0.15, 80
     held = {"corrected_share": 0, "raw_share": 0}
     for seed in range(runs):
         yes = int(rng.binomial(150, planted * 0.85 + (1 - planted) * 0.25))

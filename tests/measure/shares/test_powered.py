@@ -104,7 +104,7 @@ def test_prompts_are_the_units_where_people_labelled_four() -> None:
 def test_intervals_of_the_measure_cover_whatever_the_annotators_errors() -> None:
     rng = np.random.default_rng(4)
     hits = []
-    for _ in range(200):
+    for _ in range(120):
         true = rng.random(400) < 0.3
         seen = np.where(rng.random(400) < np.where(true, 0.9, 0.75), true, ~true)
         machine, people = (said(np.where(x, "red", "blue").tolist()) for x in (seen, true))

@@ -148,9 +148,8 @@ def simulated(rng: np.random.Generator, prompts: int, size: int, raters: int, ic
 @pytest.mark.parametrize(
     ("prompts", "size", "clustered", "repeats"),
     [
-        (20, 1, 0.0, 150),
         (6, 12, 0.1, 150),
-        (12, 8, 0.3, 150),
+        *(pytest.param(*case, 150, marks=pytest.mark.slow) for case in [(20, 1, 0.0), (12, 8, 0.3)]),
         *[
             pytest.param(*case, 1_000, marks=pytest.mark.slow)
             for case in [(20, 1, 0.0), (80, 1, 0.0), (4, 20, 0.1), (6, 12, 0.1), (6, 12, 0.3), (20, 10, 0.3)]

@@ -187,10 +187,10 @@ def test_a_frame_that_does_not_fit_is_one_message() -> None:
 def test_a_planted_share_is_found_and_nothing_where_nothing_is() -> None:
     rng = np.random.default_rng(2)
     rejected, covered = [], []
-    for _ in range(150):
+    for _ in range(80):
         found = measure.stereotype_score(seen(int(rng.binomial(60, 0.4)), 60), true(0.4))
         row = part(found, "stereotype_difference")
         rejected.append(part(found)["p_value"] <= 0.05)
         covered.append(row["low"] <= 0.0 <= row["high"])
-    assert np.mean(rejected) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
-    assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(rejected) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 80)
+    assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 80)
