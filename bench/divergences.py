@@ -34,6 +34,7 @@ _KEPT = (
     bootstrap._kept_weights,
     bootstrap._borrowed,
     redraws._kept_weights,
+    redraws._kept_columns,
 )
 """Numbers that are drawn once for groups of the same sizes."""
 _KEPT_SIZE = 2_000

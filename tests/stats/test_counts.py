@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stereotrope.stats.counts import mean_pair_floor, mean_pair_js, one_hot, tally, tally_of_rows
+from stereotrope.stats.counts import mean_pair_floor, mean_pair_js, one_hot, tally, tally_few, tally_of_rows
 
 
 @pytest.mark.parametrize("shape", [(32, 40, 300), (4, 2_500, 70), (32, 2_500, 200), (3, 0, 5), (0, 4, 5)])
@@ -15,6 +15,15 @@ def test_counts_are_exact_in_any_slices(shape: tuple[int, int, int]) -> None:
     columns, weights = rng.integers(0, 2, (rows, inner)), rng.integers(0, 4, (inner, n))
     told = tally(columns.astype(np.float32), weights.astype(np.float32))
     assert (told == columns @ weights).all()
+
+
+@pytest.mark.parametrize(("n_columns", "n"), [(1, 5), (7, 255), (12, 40)])
+def test_counts_of_few_images_are_told_apart_though_three_are_added_up_in_one(n_columns: int, n: int) -> None:
+    rng = np.random.default_rng(n)
+    columns = (rng.random((n_columns, n)) < 0.7).astype(np.float32)
+    columns[0] = 1.0  # as many as a byte holds
+    weights = rng.multinomial(255, np.full(n, 1 / n), 300).T.astype(np.float32)
+    assert tally_few(columns, weights).tolist() == tally(columns, weights).astype(int).tolist()
 
 
 def test_scores_do_not_depend_on_what_is_scored_together() -> None:

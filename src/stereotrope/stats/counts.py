@@ -21,6 +21,8 @@ _TABLE_CELLS = 1 << 20
 ONE_THREAD = 1 << 18
 """Multiplications of a product that OpenBLAS does on one thread."""
 _SLICE = 64
+ONE_BYTE = (1 << 8) - 1
+"""Greatest count that a byte holds."""
 _SPARSE = 50
 """How many times as large a matrix is as what it holds where that alone is multiplied."""
 _SCORED_CELLS = 1 << 14
@@ -60,14 +62,20 @@ class OneHot:
 
 def one_hot(codes: NDArray[np.integer], weights: NDArray[np.int64] | None = None) -> OneHot:
     """One-hot columns of ``codes``, shape (n_images, n_attributes), −1 where an image has no label."""
-    values = [np.flatnonzero(np.bincount(column[column >= 0])) for column in codes.T]
-    lengths = np.array([len(found) for found in values], np.int64)
-    blocks = [found[:, None] == column for found, column in zip(values, codes.T, strict=True)]
+    top = int(codes.max(initial=-1)) + 1
+    there = np.zeros((codes.shape[1], top + 1), bool)
+    there[np.arange(codes.shape[1]), codes] = True  # −1 is the last
+    attribute, value = np.nonzero(there[:, :top])
+    columns = np.empty((len(value), len(codes)), np.float32)
+    lengths = np.bincount(attribute, minlength=codes.shape[1])
+    ends = np.cumsum(lengths)
+    for column, start, end in zip(codes.T, (ends - lengths).tolist(), ends.tolist(), strict=True):
+        columns[start:end] = value[start:end, None] == column
     return OneHot(
-        columns=np.concatenate([*blocks, np.zeros((0, len(codes)), bool)]).astype(np.float32),
+        columns=columns,
         weights=np.ones(len(codes), np.int64) if weights is None else weights,
-        starts=(np.cumsum(lengths) - lengths)[lengths > 0],
-        attribute=np.repeat(np.arange(len(values), dtype=np.int64), lengths),
+        starts=(ends - lengths)[lengths > 0],
+        attribute=attribute,
         complete=np.asarray(codes.min(axis=0, initial=0) >= 0),
     )
 
@@ -91,6 +99,21 @@ def tally(columns: NDArray[_Number], weights: NDArray[np.floating | np.uint8]) -
             by = weights[some, part].astype(columns.dtype, copy=False)
             result[:, part] += columns[:, some] @ by
     return result
+
+
+def tally_few(columns: Counts, weights: Counts) -> NDArray[np.int32]:
+    """What :func:`tally` is of zeros and ones, in whole numbers, of weights that sum to 255 at most.
+
+    Three columns are added up in one number, as single precision holds 24 bits exactly.
+    """
+    n_columns, n = columns.shape
+    third, n_replicates = -(-n_columns // 3), weights.shape[1]
+    packed = np.zeros((3, third, n), np.float32)
+    packed.reshape(-1, n)[:n_columns] = columns
+    packed[0] += np.float32(1 << 8) * packed[1] + np.float32(1 << 16) * packed[2]
+    digits = tally(packed[0], weights).astype("<i4").view(np.uint8).reshape(third, n_replicates, 4)
+    counts = digits[:, :, :3].transpose(2, 0, 1).astype(np.int32)
+    return counts.reshape(3 * third, n_replicates)[:n_columns]
 
 
 def tally_of_rows(columns: NDArray[_Number]) -> Callable[[NDArray[np.floating]], NDArray[_Number]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts
-from stereotrope.stats.counts import ONE_THREAD, OneHot, tally_of_rows
+from stereotrope.stats.counts import ONE_BYTE, ONE_THREAD, OneHot, tally_few, tally_of_rows
 from stereotrope.stats.draw_costs import redrawing, sums_cost
 from stereotrope.stats.frequent import Frequent
 
@@ -19,12 +19,14 @@ _Ints = NDArray[np.int64]
 _Weights = NDArray[np.uint8]
 _CELLS = 1 << 22
 """Numbers that are drawn together: so many are also kept for further groups of the same size, 4 MB each."""
+_KEPT_FEW = 1 << 19
+"""The same of few images, whose weights are kept in single precision, 2 MB each."""
 _TOGETHER = 64
 """Resamples whose weights are counted together, at least."""
 _BLOCK = 1 << 18
 """Weights that are made together: with their random numbers they stay in the cache of a processor."""
-_IMAGES = 1 << 11
-"""Images that are counted together at most: about half as many as 12 bits can count."""
+_BITS, _IMAGES = 12, 1 << 11
+"""Bits of a count, and images that are counted together at most: about half as many as these can count."""
 _SHORT = 3.0
 """Standard deviations by which Poisson numbers are short of the images on average."""
 
@@ -73,8 +75,12 @@ def _of_images(hot: OneHot, sizes: _Ints, key: tuple[int, ...]) -> NDArray[np.in
     n, n_resamples = int(hot.weights.sum()), len(sizes)
     blocks = -(-n_resamples // max(_TOGETHER, _BLOCK // n))
     width = -(-n_resamples // blocks)
-    tallied = tally_whole(hot.columns[:, np.repeat(np.arange(len(hot.weights)), hot.weights)], width)
-    if n * n_resamples <= _CELLS and (sizes == n).all():
+    columns = hot.columns[:, np.repeat(np.arange(len(hot.weights)), hot.weights)]
+    cells = n * n_resamples if (sizes == n).all() else math.inf
+    if n <= ONE_BYTE and cells <= _KEPT_FEW:
+        return tally_few(columns, _kept_columns(n, blocks, width, key))[:, :n_resamples]
+    tallied = tally_whole(columns, width)
+    if cells <= _CELLS:
         return tallied(_kept_weights(n, blocks, width, key))[:, :n_resamples]
     rng = np.random.default_rng(key)
     parts = np.resize(sizes, (blocks, 1, width))
@@ -85,6 +91,13 @@ def _of_images(hot: OneHot, sizes: _Ints, key: tuple[int, ...]) -> NDArray[np.in
 @lru_cache(maxsize=24)
 def _kept_weights(n: int, blocks: int, width: int, key: tuple[int, ...]) -> _Weights:
     return drawn_weights(n, np.full((blocks, width), n), np.random.default_rng(key))
+
+
+@lru_cache(maxsize=24)
+def _kept_columns(n: int, blocks: int, width: int, key: tuple[int, ...]) -> Counts:
+    """The same of few images, a resample a column."""
+    weights = _kept_weights.__wrapped__(n, blocks, width, key)
+    return weights.transpose(1, 0, 2).reshape(n, -1).astype(np.float32)
 
 
 def drawn_weights(n: int, sizes: _Ints, rng: np.random.Generator) -> _Weights:
@@ -111,21 +124,19 @@ def drawn_weights(n: int, sizes: _Ints, rng: np.random.Generator) -> _Weights:
 def tally_whole(columns: Counts, width: int) -> Callable[[_Weights], NDArray[np.int32]]:
     """Counts by column and resample, in whole numbers, of blocks of resamples.
 
-    Two columns, or three of few images, are added up in one number, as single precision holds 24 bits
-    exactly. Images are counted some at a time, so few that their counts hardly exceed the bits that they
-    have; whether they do is seen by counting all of them too.
+    Two columns are added up in one number, as single precision holds 24 bits exactly. Images are counted some
+    at a time, so few that their counts hardly exceed the bits that they have; whether they do is seen by
+    counting all of them too.
 
     columns: Zeros and ones, shape (n_columns, n).
     width: Resamples of a block.
     Returns: What makes, of weights of shape (blocks, n, width), counts of shape (n_columns, blocks · width).
     """
     n_columns, n = columns.shape
-    bits = 8 if n < 1 << 8 else 12
-    several = 24 // bits
-    packed = np.zeros((-(-n_columns // several) + 1, n), np.float32)
-    for at in range(several):
-        some = columns[at::several]
-        packed[: len(some)] += some * np.float32(1 << bits * at)
+    packed = np.zeros((-(-n_columns // 2) + 1, n), np.float32)
+    for at in range(2):
+        some = columns[at::2]
+        packed[: len(some)] += some * np.float32(1 << _BITS * at)
     packed[-1] = 1.0
     most = max(1, ONE_THREAD // (len(packed) * width))
     parts = [(images, _stack(packed[:, images], most)) for images in _slices(n, _IMAGES)]
@@ -137,12 +148,12 @@ def tally_whole(columns: Counts, width: int) -> Callable[[_Weights], NDArray[np.
             for block, drawn in enumerate(weights[:, images]):
                 by.reshape(-1, width)[: len(drawn)] = drawn
                 whole = np.matmul(stacked, by).sum(axis=0).astype(np.int32)
-                if whole[-1].max() >> bits:
+                if whole[-1].max() >> _BITS:
                     counts[:, block] += (columns[:, images] @ drawn.astype(np.float32)).astype(np.int32)
                     continue
-                for at in range(several):
-                    part = counts[at::several, block]
-                    part += whole[: len(part)] >> bits * at & ((1 << bits) - 1)
+                for at in range(2):
+                    part = counts[at::2, block]
+                    part += whole[: len(part)] >> _BITS * at & ((1 << _BITS) - 1)
         return counts.reshape(n_columns, -1)
 
     return counted
