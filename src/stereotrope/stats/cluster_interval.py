@@ -126,9 +126,12 @@ def crossed_growth(
         be seen of noise.
     """
     grown = np.ones(len(crossed))
-    for at, one in enumerate(crossed):
-        if one is not None and scatter.noise[at] > _TINY:
-            grown[at] = noise_growth(float(scatter.alike[at]), float(scatter.size[at]), one, level=level)
+    some = [at for at, one in enumerate(crossed) if one is not None and scatter.noise[at] > _TINY]
+    if some:
+        both = zip(*(one for one in map(crossed.__getitem__, some) if one is not None), strict=True)
+        grown[some] = noise_growth(
+            scatter.alike[some], scatter.size[some], Crossed(*map(np.stack, both)), level=level
+        )
     return grown
 
 

@@ -164,7 +164,7 @@ class Across(NamedTuple):
         of_members: Whether the interval is by the members' scatter, of these clusters alone.
         Returns: At least 1; 1 where no member moves it.
         """
-        return float(np.sqrt(self._variance(moved, level, of_members)[1]))
+        return float(np.sqrt(self._variance(np.asarray(moved, np.float64)[:, None], level, of_members)[1][0]))
 
     def bend(
         self, moved: Callable[[Floats], Floats], *, level: float = 0.95, of_members: bool = False
@@ -186,20 +186,23 @@ class Across(NamedTuple):
             return 0.0
         weights = np.ones((len(self.group), 1 + g))
         weights[:, 1:] += self.group[:, None] == groups
-        found = [np.prod(self._variance(of, level, of_members)) for of in moved(weights).T]
+        found = np.prod(self._variance(moved(weights), level, of_members), axis=0)
         more = np.sum(found[1:]) - g * found[0]
         return float(np.sqrt(max(more, 0.0) * (g + 1) ** 2 / (g * (g - 1))))
 
-    def _variance(self, moved: ArrayLike, level: float, of_members: bool) -> tuple[float, float]:
-        """Variance of a sum by the clusters' scatter, and how many times as large groups make it."""
-        away = np.asarray(moved, np.float64)
-        away = np.nan_to_num(away - (np.nanmean(away) if np.isfinite(away).any() else 0.0))
-        each = np.bincount(self.cluster, away)
-        m, alone = np.count_nonzero(np.bincount(self.cluster)), float(away @ away)
-        if m < 2 or not alone > 0:
-            return 0.0, 1.0
-        alike = 1.0 if of_members else max(1.0, float(each @ each) * m / (m - 1) / alone)
-        return alike * alone, noise_growth(alike, len(away) / m, self.crossed(away), level=level)
+    def _variance(self, moved: Floats, level: float, of_members: bool) -> tuple[Floats, Floats]:
+        """Variance of each sum by the clusters' scatter, and how many times as large groups make it."""
+        known = np.isfinite(moved)
+        mean = np.where(known, moved, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        away = np.nan_to_num(moved - mean)
+        m, alone = int(np.count_nonzero(np.bincount(self.cluster))), (away**2).sum(axis=0)
+        varies = (alone > 0) & (m > 1)
+        each = (_sums(self.cluster, away) ** 2).sum(axis=0) * m / max(m - 1, 1)
+        alike = np.ones(len(alone)) if of_members else np.maximum(1.0, each / np.where(varies, alone, np.inf))
+        weights = crossed_weights(evidence_apart([(self, away)]), alike=False)
+        crossed = Crossed(np.asarray(self.alike), weights)
+        growth = noise_growth(alike, len(away) / max(m, 1), crossed, level=level)
+        return np.where(varies, alike * alone, 0.0), np.where(varies, growth, 1.0)
 
     def among(self, kept: ArrayLike) -> "Across":
         """Of some members alone."""
@@ -230,14 +233,18 @@ def _sums(of: NDArray[np.int64], numbers: Floats) -> Floats:
     return np.stack([np.bincount(of, column) for column in numbers.T], axis=1)
 
 
-def noise_growth(alike: float, size: float, crossed: Crossed, *, level: float | None = 0.95) -> float:
+def noise_growth(
+    alike: ArrayLike, size: ArrayLike, crossed: Crossed, *, level: float | None = 0.95
+) -> Floats:
     """How many times as large the variance over clusters is where groups across them are alike too.
 
-    alike, size: How many times as much clusters scatter as independent members would, and their members.
+    alike, size: How many times as much clusters scatter as independent members would, and their members; one
+        or many.
     level: Of the interval that it is meant for: how uncertain the correlation is widens it. None: on average.
     """
-    icc = min(max((alike - 1) / max(size - 1, 1.0), 0.0), 1.0)
-    more = (1 - icc) * float(crossed.alike) / alike
+    scatter = np.asarray(alike, np.float64)
+    icc = np.clip((scatter - 1) / np.maximum(np.asarray(size, np.float64) - 1, 1.0), 0.0, 1.0)
+    more = (1 - icc) * crossed.alike / scatter
     if level is None:
-        return 1 + more * float(crossed.weights @ ICC_GRID)
-    return 1 / float(widened_number(1.0, more, crossed.weights, level=level))
+        return np.asarray(1 + more * (crossed.weights @ ICC_GRID))
+    return 1 / widened_number(np.ones_like(more), more, crossed.weights, level=level)
