@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.generate.remote.asking import fast
 import stereotrope as st
 from stereotrope.cli import main
 from stereotrope.errors import RunDamaged
+from stereotrope.run import Ledger
 from stereotrope.testing import Loopback
 
 N = 40
@@ -64,7 +66,7 @@ def test_what_was_paid_for_and_lost_is_told_with_its_cost_and_not_asked_again(se
         rf"ledger\.db was damaged and lost, with what it cost, \d+ of {N} by painter \(generate\); \d+ of "
         r"\d+ by judge \(annotate\)\. What is left"
         r" to do takes \d+ calls, up to \$\d+\.\d\d .*nothing was asked.*"
-        r"move quarantine/1-ledger\.db out of the folder"
+        r"move quarantine/1-ledger\.db and images\.parquet out of the folder"
     )
     for _ in range(2):
         with pytest.raises(RunDamaged, match=told):
@@ -72,6 +74,7 @@ def test_what_was_paid_for_and_lost_is_told_with_its_cost_and_not_asked_again(se
     assert len(server.received) == before
     assert lost_by_name(torn)["painter"] == N
     (torn / "quarantine" / "1-ledger.db").rename(torn.parent / "damaged.db")
+    (torn / "images.parquet").rename(torn.parent / "images.parquet")
     run = st.Audit.from_text(audit_of(server)).run(torn)
     assert run.images["status"].to_list() == ["ok"] * N
     assert before < len(server.received)
@@ -116,3 +119,44 @@ def test_what_costs_nothing_is_made_again(tmp_path):
     before = audit.run(tmp_path / "run").labels
     os.truncate(tmp_path / "run" / "ledger.db", 3 * 4096)
     assert audit.run(tmp_path / "run").labels.equals(before)
+
+
+@pytest.mark.parametrize("whose", ["of another run", "an older copy", "empty, its pictures gone"])
+def test_a_sound_ledger_that_lacks_paid_pictures_is_refused_before_anything_is_asked(
+    server, tmp_path, whose: str
+) -> None:
+    folder, text = tmp_path / "run", audit_of(server)
+    fewer = text.replace(f'"images_per_prompt": {N}', '"images_per_prompt": 3')
+    other = folder if whose == "an older copy" else tmp_path / "other"
+    st.Audit.from_text(fewer.replace("a cup", "a cup" if other == folder else "a car")).run(other)
+    kept = (other / "ledger.db").read_bytes()
+    audit = st.Audit.from_text(text.replace(f'"images_per_prompt": {N}', '"images_per_prompt": 5'))
+    audit.run(folder)
+    own, asked = (folder / "ledger.db").read_bytes(), len(server.received)
+    (folder / "ledger.db").write_bytes(kept)
+    if whose.startswith("empty"):
+        (folder / "ledger.db").unlink()
+        shutil.rmtree(folder / "pictures")
+    lost = 2 if other == folder else 5
+    with pytest.raises(RunDamaged, match=rf"it lacks {lost} of 5 pictures that images.parquet has"):
+        audit.run(folder)
+    assert len(server.received) == asked
+    if (folder / "pictures").exists():
+        (folder / "ledger.db").write_bytes(own)
+        audit.run(folder)
+        assert len(server.received) == asked
+    else:
+        (folder / "images.parquet").unlink()
+        audit.run(folder)
+        assert len(server.received) > asked
+
+
+def test_a_picture_that_is_lost_is_made_again_whatever_the_tables_say(server, tmp_path) -> None:
+    folder, audit = tmp_path / "run", st.Audit.from_text(audit_of(server).replace(f": {N},", ": 3,"))
+    run = audit.run(folder)
+    asked = len(server.received)
+    (folder / run.images["path"][0]).unlink()
+    with Ledger(folder / "ledger.db") as ledger:  # as a run leaves it that is killed before it asks
+        ledger.forget("generate", [run.images["image_id"][0]])
+    audit.run(folder)
+    assert len(server.received) == asked + 1

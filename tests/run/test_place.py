@@ -13,6 +13,7 @@ from PIL import Image
 from tests.run.kill import tables
 
 import stereotrope as st
+from stereotrope.cli import main
 from stereotrope.errors import PictureUnavailable, RunDamaged, RunError, UsageError
 from stereotrope.pictures import decode
 from stereotrope.run import PictureStore, RunFolder
@@ -176,3 +177,14 @@ def test_a_folder_is_kept_with_its_whole_path(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir("/")
     with RunFolder(tmp_path / "run") as run:
         assert run.store.get(stored.path) == png(1)
+
+
+def test_a_place_that_cannot_be_reached_or_ends_with_the_command_is_refused(tmp_path: Path, capsys) -> None:
+    with pytest.raises(UsageError, match=r"pictures: ftp://nowhere\.invalid cannot be reached"):
+        PicturePlace("ftp://nowhere.invalid")
+    (tmp_path / "audit.yaml").write_text(AUDIT)
+    where = [str(tmp_path / "audit.yaml"), "-o", str(tmp_path / "run")]
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", *where, "--pictures", "memory://x"])
+    assert "memory ends with this command" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""What a torn ledger lost of work that was paid for: told, and not paid for again in silence."""
+"""What a ledger that is torn, or not the run's own, lacks of paid work: told, and not paid for again."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,18 +13,20 @@ from stereotrope.run import Ledger, PictureStore, Run
 from stereotrope.run import open as open_run
 
 _SETTLED = ("ok", "refused")
+_IMAGES = "images.parquet"
 
 
 def refuse_paying_again(plan: Plan, folder: Path) -> None:
     """Refuse to ask models once more for what tables or pictures of a run show that they answered before.
 
-    Only a run whose damaged ledger lies in ``quarantine/`` is looked at: moving that file away is how a
-    user says that all may be asked, and paid for, again.
+    Moving a damaged ledger out of ``quarantine/``, and the table of the pictures away, is how a user says
+    that all may be asked, and paid for, again.
 
     Raises RunDamaged: The ledger lacks such work; nothing was asked.
     """
     torn = _torn(folder)
     if torn is None:
+        _refuse_other_ledger(plan, folder)
         return
     work = outstanding(plan, folder)
     told = lost_work(plan, folder, work)
@@ -34,11 +36,44 @@ def refuse_paying_again(plan: Plan, folder: Path) -> None:
     costs = [one.cost for one in expected if one.calls]
     most = sum(cost[1] for cost in costs if cost is not None)
     price = "at a price that is not known" if None in costs else f"up to ${most:,.2f}"
+    away = [str(torn.relative_to(folder)), *([_IMAGES] if (folder / _IMAGES).exists() else [])]
     raise RunDamaged(
         f"{folder}: {told}. What is left to do takes {sum(one.calls for one in expected):,} calls, {price} "
         "(`--plan` says more); nothing was asked. Put a sound copy of ledger.db back or, to have it made and "
-        f"paid for again, move {torn.relative_to(folder)} out of the folder; then run the same command again"
+        f"paid for again, move {' and '.join(away)} out of the folder; then run the same command again"
     )
+
+
+def _refuse_other_ledger(plan: Plan, folder: Path) -> None:
+    """Refuse a ledger of another run, or an older copy, by the pictures that it lacks.
+
+    A picture that is lost itself is made again, whatever the tables say of it.
+    """
+    settled = _settled(plan, folder)
+    if settled is None:
+        return
+    with Ledger(folder / "ledger.db", readonly=True) as ledger:
+        lost = settled[ledger.missing_at(GENERATE, settled["image_id"])]
+        is_empty = not ledger.totals().get(GENERATE)
+    if not lost.height:
+        return
+    paid = [row.name for row in outstanding(plan, folder) if row.verb == GENERATE and _calls(row)]
+    there = (
+        pl.col("path").is_in(list(PictureStore(folder).paths)) | (pl.col("status") == "refused") | is_empty
+    )
+    lost = lost.filter(pl.col("generator").is_in(paid), there)
+    if lost.height:
+        raise RunDamaged(
+            f"{folder / 'ledger.db'}: is of another run, or an older copy: it lacks {lost.height:,} of "
+            f"{settled.height:,} pictures that {_IMAGES} has, and models would be paid for them again; "
+            "nothing was asked. Put the ledger of this run back or, to have them made and paid for again, "
+            f"move {_IMAGES} out of the folder; then run the same command again"
+        )
+
+
+def _calls(row: Work) -> int:
+    """Calls to models that a line of work takes."""
+    return row.expected.calls if row.expected is not None else 0
 
 
 def refuse_lost(plan: Plan, run: Run, labels: pl.DataFrame, embeddings: pl.DataFrame) -> None:
@@ -84,7 +119,7 @@ def _refuse_lost(
 
 def lost_work(plan: Plan, folder: Path, work: Sequence[Work]) -> str:
     """Say what a damaged ledger lost of work that models have to do again; empty where it lost nothing."""
-    asked = [row for row in work if row.expected is not None and row.expected.calls]
+    asked = [row for row in work if _calls(row)]
     if not asked or _torn(folder) is None:
         return ""
     had = _shown_by_tables(plan, folder)
@@ -107,11 +142,11 @@ def _torn(folder: Path) -> Path | None:
 
 def _shown_by_tables(plan: Plan, folder: Path) -> dict[tuple[str, str], int]:
     """Items that the tables of an earlier end of this run have, by verb and name; empty without tables."""
+    images = _settled(plan, folder)
+    if images is None:
+        return {}
     try:
-        run = open_run(folder)
-        asked = pl.col("image_id").is_in(plan.requests["image_id"].implode())
-        images = run.images.filter(asked, pl.col("status").is_in(_SETTLED))
-        labels = run.labels
+        labels = open_run(folder).labels
     except RunError:
         return {}
     seen = labels.join(images.select("sha256", subject_id="image_id"), on="subject_id").select(
@@ -121,6 +156,18 @@ def _shown_by_tables(plan: Plan, folder: Path) -> dict[tuple[str, str], int]:
         **{(GENERATE, name): n for name, n in images["generator"].value_counts().iter_rows()},
         **{(ANNOTATE, name): n for name, n in seen.unique()["annotator"].value_counts().iter_rows()},
     }
+
+
+def _settled(plan: Plan, folder: Path) -> pl.DataFrame | None:
+    """The pictures that are asked for and that the tables have; None without tables."""
+    if plan.cells is not None:
+        return None
+    try:
+        images = open_run(folder).images
+    except RunError:
+        return None
+    asked = pl.col("image_id").is_in(plan.requests["image_id"].implode())
+    return images.filter(asked, pl.col("status").is_in(_SETTLED))
 
 
 def _unrecorded(folder: Path) -> int:

@@ -26,7 +26,7 @@ from stereotrope.cli.options import (
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, settings
-from stereotrope.errors import Interrupted, RunError, StereotropeError
+from stereotrope.errors import Interrupted, RunError, StereotropeError, UsageError
 from stereotrope.version import __version__
 
 GIVES_BACK = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
@@ -139,6 +139,8 @@ def run_audit(
     from stereotrope.run import Engine
 
     using = Engine(engine, ray_address)
+    if pictures is not None and pictures.startswith("memory:"):
+        raise UsageError(f"--pictures {pictures}: memory ends with this command; name a place that stays")
     asked = Audit.from_yaml(audit, seed=settings.seed)
     folder = output or Path("runs") / audit.stem
     if plan:

@@ -217,7 +217,10 @@ class ChatClient:
         problems = reading.problems or (tuple(check(reading.content)) if check is not None else ())
         if not problems:
             return Answer("ok", reading.content, None, (), confidences, calls, cost, bool(before))
-        reason = redact("; ".join(str(problem) for problem in problems[:_SHOWN]))
+        reason = "; ".join(str(problem) for problem in problems[:_SHOWN])
+        if reading.content is None and turn.text.strip():
+            reason = f"{reason}; said: {hide(turn.text, self.endpoint.secret() or '')}"
+        reason = redact(reason)
         return Answer("invalid", reading.content, reason, problems, confidences, calls, cost)
 
     def _cost(self, turns: Sequence[ChatReply]) -> float | None:

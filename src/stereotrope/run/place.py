@@ -23,8 +23,8 @@ class PicturePlace:
     Keys come from the environment, as the package of that protocol finds them. Such a store keeps what is
     written whole or not at all, and needs no folders to be made.
 
-    Raises UsageError: fsspec, or what it needs for the protocol, is not installed; it knows no such URL; or
-        the URL holds a password.
+    Raises UsageError: fsspec, or what it needs for the protocol, is not installed; it knows no such URL; the
+        URL cannot be reached, or holds a password.
     """
 
     def __init__(self, url: str) -> None:
@@ -50,6 +50,11 @@ class PicturePlace:
             ) from error
         except ValueError as error:
             raise UsageError(f"pictures: {self.url!r} is no URL that fsspec knows: {error}") from error
+        except OSError as error:  # some protocols connect at once
+            raise UsageError(
+                f"pictures: {self.url} cannot be reached ({_said(error)}); correct the URL, or see that its "
+                "server runs and lets you in"
+            ) from error
         self._is_here = "file" in (self._files.protocol, *self._files.protocol)
         if self._is_here:  # the whole path, wherever it is typed
             self.url = f"file://{self._base}"
