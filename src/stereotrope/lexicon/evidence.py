@@ -106,12 +106,16 @@ class Evidence:
 
     def named(self, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:
         """The nouns that some hits stand before, the most frequent first."""
+        if not len(hits):  # as of most terms
+            return []
         counted = Counter(self.noun[hits].tolist())
         names = list(nouns().kinds)
         return [names[place] for place, _ in counted.most_common() if place >= 0][:most]
 
     def places(self, hits: NDArray[np.int64], most: int) -> list[dict[str, int]]:
         """Where some hits are, one a caption."""
+        if not len(hits):  # as of most terms
+            return []
         _, first = np.unique(self.hits.caption[hits], return_index=True)
         return [place(self.hits, hit) for hit in hits[np.sort(first)[:most]].tolist()]
 
