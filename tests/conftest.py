@@ -11,9 +11,13 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from stereotrope.annotate import Label, Picture
+    from stereotrope.generate import ImageRequest, ImageResult
 
 # Several workers share the processors; threads of their own would take turns. Polars reads it when imported.
 for _threads in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -24,6 +28,16 @@ DEVICE = os.environ.get("STEREOTROPE_TEST_DEVICE", "cpu")
 """What the models of tests compute on."""
 WRITING: Any = import_module("stereotrope.report.write")
 WRITE_FIGURES = WRITING.write_figures
+REPORT: Any = import_module("stereotrope.report")
+WRITE_REPORT = REPORT.write
+UNREPORTED = (ROOT / "tests" / "audit", ROOT / "tests" / "suites")
+"""Folders of tests whose runs end without a report, which takes half the time of a small one."""
+TABLES = ("info", "prompts", "images", "labels", "counts", "subjects", "embeddings")
+FOUND = ("estimates", "findings", "comparisons", "looks")
+PAINTER: Any = import_module("stereotrope.generate").CalibratedGenerator
+COLOUR: Any = import_module("stereotrope.annotate").ColourAnnotator
+WORK_SIDE: int = import_module("stereotrope.annotate.foreground").WORK_SIDE
+DRAW, LOOK = PAINTER.process, COLOUR.process
 LONG = {
     "test_cluster.py",
     "test_known_error.py",
@@ -32,6 +46,42 @@ LONG = {
     "test_remote_audit.py",
     "test_tutorial.py",
 }
+
+
+@cache
+def _drawn(fingerprint: str, text: str | None, seed: int | None) -> list[ImageResult]:
+    """Where the picture of a request is kept."""
+    return []
+
+
+@cache
+def _seen(fingerprint: str, sha256: str) -> list[list[Label]]:
+    """Where the colours of a picture are kept."""
+    return []
+
+
+def draw_once(self: Any, request: ImageRequest) -> ImageResult:
+    """The picture that the same request gave before in these tests, else a new one."""
+    kept = _drawn(self.fingerprint, request.text, request.seed)
+    if not kept:
+        kept.append(DRAW(self, request))
+    return kept[0]
+
+
+def look_once(self: Any, picture: Picture) -> list[Label]:
+    """The colours that the same picture had before in these tests, once it was read."""
+    picture.pixels(WORK_SIDE)
+    kept = _seen(self.fingerprint, picture.sha256)
+    if not kept:
+        kept.append(LOOK(self, picture))
+    return list(kept[0])
+
+
+def read_tables(run: Any, **_: Any) -> Path:
+    """What is done where no report is written: a run keeps the tables that were there, as after one."""
+    for name in (*TABLES, *FOUND):
+        getattr(run, name)
+    return run.path / "report" / "index.html"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -53,16 +103,30 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Draw figures for the tests of reports and for those that ask for ``drawn``.
+    """Draw figures and write reports where they are read, and draw and look at one picture once.
 
-    Drawing takes most of the time of a small report, and elsewhere nobody reads them.
+    Figures for the tests of reports and for those that ask for ``drawn``; reports, in the folders of
+    ``UNREPORTED``, for those that ask for ``reported`` or are slow. Elsewhere each picture is drawn and
+    looked at anew.
     """
-    draws = ROOT / "tests" / "report" in item.path.parents or "drawn" in getattr(item, "fixturenames", ())
+    asked = getattr(item, "fixturenames", ())
+    draws = ROOT / "tests" / "report" in item.path.parents or "drawn" in asked
     WRITING.write_figures = WRITE_FIGURES if draws else lambda *_, **__: None
+    slow = item.get_closest_marker("slow") is not None
+    spares = not slow and bool(set(UNREPORTED).intersection(item.path.parents))
+    PAINTER.process = draw_once if spares else DRAW
+    COLOUR.process = look_once if spares else LOOK
+    spares = spares and "reported" not in asked
+    REPORT.write = read_tables if spares else WRITE_REPORT
+
+
+@pytest.fixture(scope="session")
+def reported() -> None:
+    """Audits end with their report; in ``UNREPORTED`` they do not elsewhere."""
 
 
 @pytest.fixture
-def drawn() -> None:
+def drawn(reported: None) -> None:
     """Figures are drawn; elsewhere than in the tests of reports they are not."""
 
 

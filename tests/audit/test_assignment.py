@@ -31,7 +31,7 @@ def samples(server: Loopback) -> list[int]:
     return [count for count in counts if count > 1]
 
 
-def test_attributes_wait_until_each_condition_has_pictures(tmp_path):
+def test_attributes_wait_until_each_condition_has_pictures(tmp_path, reported):
     with Loopback() as server:
         plain = server.painter
         drawn = []

@@ -11,6 +11,7 @@ import sqlite3
 import polars as pl
 import pytest
 from PIL import Image, ImageDraw
+from tests.conftest import WRITE_FIGURES, WRITING
 
 from stereotrope import __version__, report
 from stereotrope.audit import Audit
@@ -210,9 +211,12 @@ def test_looks_are_a_number_or_open(looks):
         plan(DRAWN + f"looks: {looks}\n")
 
 
-def test_a_measure_that_pools_the_models_has_a_report(run_folder, drawn):
+def test_a_measure_that_pools_the_models_has_a_report(run_folder, monkeypatch):
+    monkeypatch.setattr(WRITING, "write_figures", WRITE_FIGURES)
     Audit.from_text(DRAWN + "measures: [{bds: , within: []}]\n").measure(run_folder)
-    assert open_run(run_folder).estimates["generator"].null_count() > 0
+    run = open_run(run_folder)
+    assert run.estimates["generator"].null_count() > 0
+    assert WRITING.write(run).is_file()
 
 
 def test_measure_loses_no_label_that_the_ledger_lost(run_folder):
@@ -297,7 +301,7 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
+def hostile(tmp_path_factory, reported):
     """A finished run whose factors, levels, prompts, labels, model and files are all hostile."""
     base = tmp_path_factory.mktemp("hostile")
     (base / "p").mkdir()

@@ -15,6 +15,7 @@ from stereotrope.audit import Audit
 from stereotrope.cli.catalogue import print_suites
 from stereotrope.commands import Settings
 from stereotrope.errors import AuditFileError, IncompleteError
+from stereotrope.report.write import write
 from stereotrope.suites.published import published
 from stereotrope.suites.reading import audit_template
 from stereotrope.tables import MARKS, plain_scores
@@ -24,7 +25,7 @@ GIVEN = """\
 suite: biasbench
 generators: [{folder: pictures, metadata: metadata.csv, name: sd15}]
 annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
-resamples: 200
+resamples: 100
 """
 OF_TWO_MODELS = "representation_difference"
 CAPTION_MEASURES = [
@@ -46,10 +47,10 @@ def pictures(folder: Path, rows: list[tuple[str, str, str]]) -> None:
 
 
 def text_of(run: st.Run) -> str:
-    return (run.path / "report" / "index.html").read_text(encoding="utf-8")
+    return write(run, figures=False).read_text(encoding="utf-8")
 
 
-def test_captions_of_real_pictures_end_in_the_report(tmp_path, shared, drawn):
+def test_captions_of_real_pictures_end_in_the_report(tmp_path, shared):
     table = pl.read_csv(shared / "data" / "biasbench" / "captions_sd.csv")
     few = table.group_by("prompt", maintain_order=True).head(12)
     rows = [(f"{Path(i).stem}.png", p, c) for p, i, c in few.select("prompt", "image", "caption").iter_rows()]
@@ -146,7 +147,7 @@ prompts:
   - {{prompt: doctor, text: A doctor performing surgery in a hospital.}}
   - {{prompt: nature, text: An insect resting on a flower in soft morning sunlight.}}
 images_per_prompt: 12
-resamples: 200
+resamples: 100
 generators: [{{images: "openai:painter", base_url: {url}, key: NOBODY, price: 0}}]
 annotators: [{{caption: "openai:judge", base_url: {url}, key: NOBODY, price: 0}}, {{lexicon: biasbench}}]
 """
@@ -180,7 +181,7 @@ def test_a_captioner_that_says_nothing_ends_the_run_with_too_little(tmp_path, mo
         audit = Audit.from_text(LOOPBACK.format(url=server.url))
         with pytest.raises(IncompleteError, match="24 of 24 labels say nothing"):
             audit.run(tmp_path / "run")
-    assert "no usable caption" in (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "no usable caption" in text_of(st.open(tmp_path / "run"))
 
 
 def test_captions_of_the_loopback_name_what_its_lexicon_can_count(tmp_path, monkeypatch):
@@ -270,7 +271,7 @@ generators:
   - {folder: pictures, metadata: metadata.csv, name: sd15}
   - {folder: other, metadata: metadata.csv, name: bksdm}
 annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
-resamples: 200
+resamples: 100
 """
 SAID = {
     "beauty": ("a white woman", "an asian woman with dark skin", "a black man"),

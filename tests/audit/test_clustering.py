@@ -179,7 +179,7 @@ def test_a_run_that_is_killed_at_random_moments_of_drawing_reading_and_searching
 
 
 def test_pictures_that_pipelines_draw_are_read_inside_and_clustered_in_one_run(
-    tmp_path, pipelines, tiny_clip, gpt
+    tmp_path, pipelines, tiny_clip, gpt, reported
 ):
     """Generation, SPI, previews and StOP of three kinds of pipelines, each loaded from its folder."""
     text = drawing_audit(pipelines, tiny_clip, gpt, ["sd3", "flux", "sd1"], 3)
@@ -241,7 +241,7 @@ def test_a_run_that_was_stopped_searches_the_rest(study, looks):
     assert all(one.equals(other) for one, other in zip(calm, ended, strict=True))
 
 
-def test_the_mean_may_be_of_the_largest_region_of_each_picture(study):
+def test_the_mean_may_be_of_the_largest_region_of_each_picture(study, reported):
     boxes = ["file,box"]
     for i in range(12):
         boxes += [f'cup{i}.png,"[1, 1, 5, 5]"', f'cup{i}.png,"[8, 4, 40, 36]"'] * (i != 3)

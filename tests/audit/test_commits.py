@@ -42,7 +42,7 @@ def test_the_commit_of_a_branch_or_of_itself_is_what_the_cache_holds(cache):
     assert hub_commit("tiny/clip", "odd") is None
 
 
-def test_a_run_records_the_commit_and_says_where_the_cache_came_to_hold_another(cache, tmp_path):
+def test_a_run_records_the_commit_and_says_where_the_cache_came_to_hold_another(cache, tmp_path, reported):
     audit = Audit.from_text(AUDIT)
     run = audit.run(tmp_path / "run")
     assert run.embeddings.height

@@ -57,15 +57,6 @@ def bytes_of(folder):
     return {name: (folder / f"{name}.parquet").read_bytes() for name in TABLES}
 
 
-@pytest.fixture
-def no_report(monkeypatch):
-    monkeypatch.setattr(report, "write", lambda *_, **__: None)
-
-
-tables_only = pytest.mark.usefixtures("finished", "no_report")
-"""What a test does not read is not written again: the report takes half the time of these runs."""
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "first"
@@ -73,22 +64,24 @@ def finished(tmp_path_factory):
     return folder
 
 
-def test_a_run_ends_in_five_tables_and_a_report(finished):
-    run = st.open(finished)
+def test_a_run_ends_in_five_tables_and_a_report(finished, tmp_path, reported):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    run = audit().run(folder)
     assert run.prompts.height == 3
     assert run.images.height == 12
     assert set(run.images["status"]) == {"ok"}
     assert {"product_colour", "background_colour", "blank"} <= set(run.labels["attribute"])
     assert {"bds", "cds", "vac", "share"} <= set(run.estimates["measure"])
-    assert (finished / "report" / "index.html").is_file()
+    assert (folder / "report" / "index.html").is_file()
     assert run.info["counts"]["images"] == 12
 
 
 def test_figures_are_files_where_the_audit_asks_for_them(finished, tmp_path, drawn):
     folder = tmp_path / "plain"
     shutil.copytree(finished, folder)
-    figures, plain = folder / "report" / "figures", f"{AUDIT}report: {{figures: false}}\n"
-    audit().measure(folder)
+    few = f"{AUDIT}measures: [bds]\n"
+    figures, plain = folder / "report" / "figures", f"{few}report: {{figures: false}}\n"
+    audit(few).measure(folder)
     drawings = {path.name for path in figures.iterdir()}
     assert {"bds.svg", "bds.png"} <= drawings
     audit(plain).measure(folder)
@@ -97,7 +90,6 @@ def test_figures_are_files_where_the_audit_asks_for_them(finished, tmp_path, dra
     assert {path.name for path in figures.iterdir()} == drawings
 
 
-@tables_only
 def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished, tmp_path):
     folder = tmp_path / "again"
     shutil.copytree(finished, folder)
@@ -111,13 +103,11 @@ def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished,
     assert [todo for name, todo in seen.todo.items() if name not in ("measure", "report")] == [0, 0, 0, 0]
 
 
-@tables_only
 def test_another_folder_gives_the_same_bytes(finished, tmp_path):
     audit().run(tmp_path / "other")
     assert bytes_of(tmp_path / "other") == bytes_of(finished)
 
 
-@tables_only
 def test_an_added_group_draws_only_the_new_pictures(finished, tmp_path):
     folder = tmp_path / "more"
     shutil.copytree(finished, folder)
@@ -128,7 +118,6 @@ def test_an_added_group_draws_only_the_new_pictures(finished, tmp_path):
     assert len(list(folder.glob("audit-*.yaml"))) == 1
 
 
-@tables_only
 def test_a_removed_group_leaves_the_tables_and_stays_in_the_ledger(finished, tmp_path):
     folder = tmp_path / "less"
     shutil.copytree(finished, folder)
@@ -138,7 +127,6 @@ def test_a_removed_group_leaves_the_tables_and_stays_in_the_ledger(finished, tmp
     assert len(ledger.get_all("generate")) == 12
 
 
-@tables_only
 def test_measure_needs_neither_generator_nor_pictures(finished, tmp_path):
     folder = tmp_path / "measured"
     shutil.copytree(finished, folder)
@@ -147,7 +135,6 @@ def test_measure_needs_neither_generator_nor_pictures(finished, tmp_path):
     assert bytes_of(folder) == before
 
 
-@tables_only
 def test_measure_keeps_what_run_json_says_of_a_folder_of_pictures(finished, tmp_path):
     pictures = tmp_path / "pictures"
     pictures.mkdir()
@@ -162,7 +149,6 @@ def test_measure_keeps_what_run_json_says_of_a_folder_of_pictures(finished, tmp_
     assert (tmp_path / "run" / "run.json").read_text() == before
 
 
-@tables_only
 def test_measure_finds_files_beside_the_audit_file_it_was_run_from(finished, tmp_path):
     ids = st.open(finished).images["image_id"]
     rows = "".join(f"{image_id},{'ab'[n % 2]}\n" for n, image_id in enumerate(ids))
@@ -190,7 +176,6 @@ def test_a_mistake_in_the_file_touches_nothing(finished, tmp_path):
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
 
 
-@tables_only
 def test_a_stopped_run_is_interrupted_and_continues_to_the_same_bytes(finished, tmp_path):
     stop = threading.Event()
     with pytest.raises(Interrupted, match="same command continues"):
@@ -209,7 +194,6 @@ def test_it_runs_inside_an_event_loop(finished, tmp_path):
     assert run.images.height == 12
 
 
-@tables_only
 def test_a_damaged_picture_is_made_again_and_said(finished, tmp_path):
     folder = tmp_path / "damaged"
     shutil.copytree(finished, folder)
@@ -221,7 +205,6 @@ def test_a_damaged_picture_is_made_again_and_said(finished, tmp_path):
     assert any("made again" in line for line in seen.said)
 
 
-@tables_only
 def test_refusals_are_rows_with_a_reason_and_are_measured(tmp_path):
     text = AUDIT.replace("{calibrated: , size: 128}", "{calibrated: , size: 128, refuse: {women: 0.5}}")
     run = audit(text.replace("images_per_prompt: 4", "images_per_prompt: 10")).run(tmp_path / "refusing")
@@ -233,7 +216,7 @@ def test_refusals_are_rows_with_a_reason_and_are_measured(tmp_path):
     assert rates["value"].item() == refused.height / 10
 
 
-def test_too_many_unusable_pictures_end_incomplete_with_the_report_written(tmp_path):
+def test_too_many_unusable_pictures_end_incomplete_with_the_report_written(tmp_path, reported):
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     (pictures / "bad.png").write_bytes(b"<html>not a picture</html>")
@@ -247,7 +230,6 @@ def test_too_many_unusable_pictures_end_incomplete_with_the_report_written(tmp_p
     assert (tmp_path / "run" / "report" / "index.html").is_file()
 
 
-@tables_only
 def test_what_a_generator_gives_and_is_no_picture_is_excluded_with_the_reason(tmp_path, monkeypatch):
     from stereotrope.generate import CalibratedGenerator, ImageResult
 
@@ -260,7 +242,7 @@ def test_what_a_generator_gives_and_is_no_picture_is_excluded_with_the_reason(tm
     assert images["path"].null_count() == 12
 
 
-def test_a_run_whose_every_prompt_is_refused_ends_with_nulls_and_reasons(tmp_path, monkeypatch):
+def test_a_run_whose_every_prompt_is_refused_ends_with_nulls_and_reasons(tmp_path, monkeypatch, reported):
     from stereotrope.generate import CalibratedGenerator, ImageResult
 
     declined = ImageResult(None, "refused", "declined")
@@ -297,7 +279,6 @@ def test_every_label_is_of_an_image_of_the_run(finished):
     assert run.labels.filter((pl.col("status") == "ok") & pl.col("value").is_null()).height == 0
 
 
-@tables_only
 def test_a_picture_an_annotator_cannot_decode_has_invalid_labels_with_the_reason(tmp_path, monkeypatch):
     from stereotrope.annotate import ColourAnnotator
     from stereotrope.errors import PictureError
@@ -317,7 +298,6 @@ def test_a_picture_an_annotator_cannot_decode_has_invalid_labels_with_the_reason
     assert scores["undefined"].null_count() == 0
 
 
-@tables_only
 def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_path, monkeypatch):
     from stereotrope.errors import UsageError
     from stereotrope.generate import CalibratedGenerator
@@ -339,7 +319,6 @@ def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_pa
     assert bytes_of(tmp_path / "broken") == bytes_of(finished)
 
 
-@tables_only
 def test_an_attribute_taken_later_needs_no_second_look(tmp_path):
     some = AUDIT.replace("[blank, duplicates, colour]", "[{colour: [background_colour]}]")
     first = audit(some).run(tmp_path / "run")

@@ -19,6 +19,7 @@ from stereotrope.cli import main
 
 FEW = f"{AUDIT}measures: [refusal_rate, bds, default_rank, share]\n"
 COMMANDS = ("measure", "report")
+pytestmark = pytest.mark.usefixtures("reported")
 DRIVER = Path(__file__).with_name("disturbed.py")
 
 

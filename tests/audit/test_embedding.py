@@ -173,7 +173,7 @@ def test_vectors_that_the_ledger_lost_stay_in_the_table(tmp_path, tiny_clip):
     assert (tmp_path / "run" / "embeddings" / "clip.parquet").is_file()
 
 
-def test_a_model_that_cannot_be_loaded_leaves_the_rest_of_the_run(tmp_path, tiny_clip):
+def test_a_model_that_cannot_be_loaded_leaves_the_rest_of_the_run(tmp_path, tiny_clip, reported):
     model = shutil.copytree(tiny_clip, tmp_path / "model")
     (model / "model.safetensors").write_bytes(b"torn")
     pictures(tmp_path)

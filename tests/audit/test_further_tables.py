@@ -32,7 +32,7 @@ def counting():
     TABLES._plugins.pop("label_counts", None)
 
 
-def test_a_further_table_is_filled_written_opened_and_exported(tmp_path, counting):
+def test_a_further_table_is_filled_written_opened_and_exported(tmp_path, counting, reported):
     run = st.Audit.from_text(AUDIT).run(tmp_path / "run")
     assert run.table("label_counts").rows() == [("colour", 8)]
     assert run.further == {"label_counts": "Labels by annotator"}

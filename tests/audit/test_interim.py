@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 import stereotrope as st
-from stereotrope import report
 from stereotrope.audit import Audit
 from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.work import Missing
@@ -29,16 +28,15 @@ generators: [{calibrated: , size: 48}]
 annotators: [blank, duplicates, colour]
 permutations: 199
 resamples: 100
+measures: [share_difference]
 """
 
 
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch):
-    monkeypatch.setattr(report, "write", lambda *_, **__: None)
-
-
 def carried_out(folder: Path, *, n: int = 12, more: str = "") -> Run:
-    text = AUDIT.replace("images_per_prompt: 12", f"images_per_prompt: {n}") + more
+    text = AUDIT.replace("images_per_prompt: 12", f"images_per_prompt: {n}")
+    if "measures" in more:
+        text = text.replace("measures: [share_difference]\n", "")
+    text += more
     return Audit.from_text(text).run(folder)
 
 
@@ -46,9 +44,7 @@ def carried_out(folder: Path, *, n: int = 12, more: str = "") -> Run:
 def looked_at(tmp_path_factory) -> Path:
     """A run of twelve pictures a condition."""
     folder = tmp_path_factory.mktemp("looks") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "write", lambda *_, **__: None)
-        carried_out(folder)
+    carried_out(folder)
     return folder
 
 

@@ -39,7 +39,7 @@ def assert_survives(tmp_path: Path, images: int, kills: int, seed: int, more: st
         points=kill.random_points(kills, calls, seed=seed),
         folder=tmp_path,
     )
-    assert report.killed >= kills // 2
+    assert report.killed >= max(1, kills // 2)
     assert kill.tables(tmp_path / "killed") == kill.tables(tmp_path / "undisturbed")
     calm = Counter((tmp_path / "calm.log").read_text().splitlines())
     disturbed = Counter((tmp_path / "killed.log").read_text().splitlines())
@@ -50,8 +50,8 @@ def assert_survives(tmp_path: Path, images: int, kills: int, seed: int, more: st
 
 
 def test_a_run_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
-    # Of two measures: what is measured begins when everything else is kept.
-    assert_survives(tmp_path, images=5, kills=2, seed=7, more="measures: [share, bds]\n")
+    # Of one measure: what is measured begins when everything else is kept.
+    assert_survives(tmp_path, images=3, kills=1, seed=7, more="measures: [share]\n")
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def alike(run: Run) -> dict[tuple[str, str | None], list[str]]:
     }
 
 
-def test_values_that_differ_in_a_lookalike_letter_are_told_and_stay_apart(tmp_path):
+def test_values_that_differ_in_a_lookalike_letter_are_told_and_stay_apart(tmp_path, reported):
     values = ["female", "female", "f\u0435male", "fe\u200bmale", "\uff46emale", "male"]
     write(tmp_path, ["occupation", *["ceo"] * 6], ["gender", *values])
     run = run_of(tmp_path)

@@ -172,7 +172,7 @@ def test_images_of_doubtful_captions_are_of_each_model_in_turn(tmp_path):
     assert [drawn_by[image] for image in images] == ["one", "other"] * 6
 
 
-def test_the_audit_goes_with_its_lexicon_and_measuring_again_gives_the_same(tmp_path):
+def test_the_audit_goes_with_its_lexicon_and_measuring_again_gives_the_same(tmp_path, reported):
     audit = make(tmp_path, {"one": [("animal", "a laboratory"), ("animal", "a dog")]}, pets=PETS)
     run = audit.run(tmp_path / "run")
     before = run.table("lexicon_terms"), run.info["lexicons"]
@@ -189,7 +189,7 @@ def test_the_audit_goes_with_its_lexicon_and_measuring_again_gives_the_same(tmp_
     assert not (tmp_path / "run" / "report" / "tables" / "lexicon_terms.csv").exists()
 
 
-def test_captions_that_are_missing_make_an_audit_of_nothing(tmp_path):
+def test_captions_that_are_missing_make_an_audit_of_nothing(tmp_path, reported):
     audit = make(tmp_path, {"one": [("animal", "x")]}, pets=PETS)
     (tmp_path / "captions.csv").write_text("image,caption\nother.png,a rat\n")
     with pytest.raises(IncompleteError, match=r"none of its rows \(1\) matches a picture"):

@@ -246,7 +246,7 @@ def test_a_critic_that_keeps_all_in_a_further_round_ends_the_rounds(server, fold
         "{query} \x1b[31m red",
     ],
 )
-def test_hostile_text_of_a_model_is_inert(server, folder, prompt):
+def test_hostile_text_of_a_model_is_inert(server, folder, prompt, reported):
 
     def hostile(question):
         return {

@@ -94,7 +94,7 @@ def hands(monkeypatch):
     add_section("hands", "Labels changed by hand", place=65, make=lambda m, s: [Block("text", ["Twelve."])])
 
 
-def test_a_section_that_is_gone_leaves_a_line_where_it_stood(made, tmp_path, request):
+def test_a_section_that_is_gone_leaves_a_line_where_it_stood(made, tmp_path, request, reported):
     folder = shutil.copytree(made, tmp_path / "run")
     with pytest.MonkeyPatch.context() as patched:
         request.getfixturevalue("hands")

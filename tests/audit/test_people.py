@@ -120,7 +120,7 @@ def test_what_was_planted_is_found_asked_and_told_of_each_picture(study):
     assert measured.labels.equals(run.labels)
 
 
-def test_the_report_draws_the_boxes_with_what_was_said_of_them(study):
+def test_the_report_draws_the_boxes_with_what_was_said_of_them(study, reported):
     _, audit, folder = study
     run = audit.run(folder / "run")
     page = (run.path / "report" / "index.html").read_text()
@@ -129,7 +129,7 @@ def test_the_report_draws_the_boxes_with_what_was_said_of_them(study):
     assert "person: person; perceived gender: female" in page
 
 
-def test_boxes_that_nobody_asks_about_are_drawn_too(study):
+def test_boxes_that_nobody_asks_about_are_drawn_too(study, reported):
     _, audit, folder = study
     text = re.sub(r"  - \{(questions|consensus).*\n", "", audit.source.text)
     text = text.replace("[perceived_gender, n_people]", "n_people")

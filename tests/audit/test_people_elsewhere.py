@@ -89,7 +89,7 @@ def test_other_files_say_the_same(run: st.Run, tmp_path: Path, ending: str) -> N
     assert other.estimates.equals(run.estimates)
 
 
-def test_it_is_continued_and_measured_again(run: st.Run, tmp_path: Path) -> None:
+def test_it_is_continued_and_measured_again(run: st.Run, tmp_path: Path, reported: None) -> None:
     audit = st.Audit.from_run(run.path)
     assert audit.run(run.path).labels.equals(run.labels)
     assert audit.measure(run.path).estimates.equals(run.estimates)

@@ -48,6 +48,10 @@ def few(monkeypatch) -> None:
     monkeypatch.setattr("stereotrope.audit.power._PLACES", 80)
 
 
+QUICK = "measures: [share_difference]\n"
+"""Of the measures of the suite, the one that takes least."""
+
+
 def power_of(text: str, **options) -> Power:
     return Power(st.Audit.from_text(text).plan(), **options)
 
@@ -97,12 +101,13 @@ def test_what_differs_beside_it_makes_a_comparison_easier_to_find() -> None:
 
 
 def test_power_is_that_of_whole_audits(monkeypatch) -> None:
-    monkeypatch.setattr("stereotrope.audit.power._PLACES", 300)
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 200)
     n, shift = 20, 0.6
     made = Made(n=n, models=1, objects=8, groups=10, attributes=2, values=(4, 4), planted=0.1, shift=shift)
-    told, planted = simulated_power(power_of(audit(n)), made, 6)
+    power = power_of(audit(n))
+    told, planted = simulated_power(power, made, 4)
     sampling = 2.6 * math.sqrt(told * (1 - told) / planted)
-    assert power_of(audit(n)).power(shift, 0.1) == pytest.approx(told, abs=0.05 + sampling)
+    assert power.power(shift, 0.1) == pytest.approx(told, abs=0.05 + sampling)
 
 
 @pytest.mark.slow
@@ -138,7 +143,7 @@ def test_shares_that_are_made_up_lie_evenly() -> None:
 
 
 def test_more_pictures_find_smaller_shifts(few) -> None:
-    power = power_of(audit(20, objects=2, groups=2))
+    power = power_of(audit(20, objects=2, groups=2) + QUICK)
     assert power.n_comparisons == 8
     few, many = (power.power(0.5, n=n) for n in (10, 60))
     assert few < many
@@ -205,13 +210,13 @@ def test_shuffles_that_no_p_rests_on_are_left_out(tmp_path) -> None:
 
 
 def test_an_audit_that_is_too_small_finds_nothing(few) -> None:
-    power = power_of(audit(2, objects=2, groups=2))
+    power = power_of(audit(2, objects=2, groups=2) + QUICK)
     assert power.smallest() is None
     assert power.power(1.0) == 0.0
 
 
 def test_pictures_of_several_prompts_tell_less_the_more_they_are_alike(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("stereotrope.audit.power._PLACES", 300)
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 200)
     rows = [
         "text,group",
         *(f"a {thing} for {group},{group}" for thing in THINGS for group in ("base", "us")),
@@ -334,7 +339,7 @@ def test_what_compares_nothing_is_refused() -> None:
 def test_the_command_says_it_in_words_and_for_scripts(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("stereotrope.audit.power._PLACES", 24)
     file = tmp_path / "audit.yaml"
-    file.write_text(audit(20, objects=2, groups=2), encoding="utf-8")
+    file.write_text(audit(20, objects=2, groups=2) + QUICK, encoding="utf-8")
     words = CliRunner().invoke(app, ["power", str(file), "--shift", "0.6"])
     assert words.exit_code == 0
     assert "8 comparisons of 20 pictures a condition" in words.output

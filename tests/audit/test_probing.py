@@ -54,7 +54,9 @@ def drawn(monkeypatch):
     return batches, after
 
 
-def test_what_is_read_stands_in_a_table_and_the_pictures_are_those_without(tmp_path, pipelines, drawn):
+def test_what_is_read_stands_in_a_table_and_the_pictures_are_those_without(
+    tmp_path, pipelines, drawn, reported
+):
     batches, _ = drawn
     plain = audit(pipelines("sd3"), "slicing: false").run(tmp_path / "plain")
     del batches[:]
@@ -119,7 +121,7 @@ def test_a_plan_counts_what_is_read_and_what_a_picture_takes(tmp_path, pipelines
     assert (told().total, told().done) == (4, 4)
 
 
-def test_two_models_in_one_run_are_loaded_and_read_apart(tmp_path, pipelines):
+def test_two_models_in_one_run_are_loaded_and_read_apart(tmp_path, pipelines, reported):
     text = AUDIT.replace("PROBE", PROBED).replace("images_per_prompt: 3\n", "images_per_prompt: 1\n")
     (model,) = (line for line in text.splitlines(keepends=True) if "diffusers:" in line)
     models = [model.replace("FOLDER", str(pipelines(kind))).replace("tiny", kind) for kind in ("sd3", "sd1")]

@@ -83,7 +83,7 @@ def test_powered_ratios_stand_beside_female_ratios(study: Path) -> None:
     assert (other["category"], other["attribute"]) == ("female", "gender")
 
 
-def test_powered_scores_stand_beside_stereotype_scores(study: Path) -> None:
+def test_powered_scores_stand_beside_stereotype_scores(study: Path, reported: None) -> None:
     """Of every woman both find that she is female, which is true of half."""
     known = {"shares": {"women": {"gender=female": {"share": 0.5, "source": "a survey", "year": 2020}}}}
     (study / "known.json").write_text(json.dumps(known), encoding="utf-8")

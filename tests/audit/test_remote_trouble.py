@@ -1,13 +1,12 @@
 """What a run says and keeps when a model dies, a cap is reached, or nothing is left to do."""
 
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 import stereotrope as st
 from stereotrope.audit.outstanding import outstanding
+from stereotrope.cli import main
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError
 from stereotrope.testing import Loopback
 
@@ -66,7 +65,7 @@ def test_without_any_picture_every_measure_is_null_with_a_reason(tmp_path):
     assert all(reason.startswith("not enough pictures and labels yet: ") for *_, reason in rows)
 
 
-def test_with_one_dead_model_of_five_the_other_four_finish_and_the_run_says_so(tmp_path):
+def test_with_one_dead_model_of_five_the_other_four_finish_and_the_run_says_so(tmp_path, reported):
     models = ("a", "b", "dead", "d", "e")
     with Loopback() as server:
         server.misbehave("unknown_model", model="dead", times=None)
@@ -132,7 +131,7 @@ def test_a_cap_without_a_price_is_refused_before_anything_is_sent(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_finished_run_sends_nothing_and_keeps_its_bytes(tmp_path):
+def test_a_finished_run_sends_nothing_and_keeps_its_bytes(tmp_path, reported):
     with Loopback() as server:
         audit_of(server).run(tmp_path / "run")
         before = {f.name: f.read_bytes() for f in (tmp_path / "run").glob("*.parquet")}
@@ -226,26 +225,25 @@ def test_pictures_that_attributes_were_found_on_are_left_out_from_forty_a_prompt
     ]
 
 
-def test_the_command_line_ends_with_4_at_the_cap_and_with_2_without_a_key(tmp_path):
+def test_the_command_line_ends_with_4_at_the_cap_and_with_2_without_a_key(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     with Loopback() as server:
         text = audit_of(server, more="key: SURELY_NOT_SET").source.text
         (tmp_path / "keyless.yaml").write_text(text)
         (tmp_path / "audit.yaml").write_text(audit_of(server).source.text)
 
-        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-m", "stereotrope", "--quiet", "run", *arguments]
-            return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-        capped = run("audit.yaml", "-o", "capped", "--max-cost", "0.5")
-        keyless = run("keyless.yaml", "-o", "keyless")
-    assert capped.returncode == 4, capped.stderr
-    assert "the cap of 0.50 US dollars is reached" in capped.stderr
-    assert keyless.returncode == 2, keyless.stderr
-    assert "SURELY_NOT_SET" in keyless.stderr
-    assert not keyless.stdout
+        with pytest.raises(SystemExit, match="4"):
+            main(["--quiet", "run", "audit.yaml", "-o", "capped", "--max-cost", "0.5"])
+        capped = capsys.readouterr()
+        with pytest.raises(SystemExit, match="2"):
+            main(["--quiet", "run", "keyless.yaml", "-o", "keyless"])
+        keyless = capsys.readouterr()
+    assert "the cap of 0.50 US dollars is reached" in capped.err
+    assert "SURELY_NOT_SET" in keyless.err
+    assert not keyless.out
 
 
-def test_a_run_that_stopped_early_gives_null_with_a_reason_for_what_it_cannot_compute(tmp_path):
+def test_a_run_that_stopped_early_gives_null_with_a_reason_for_what_it_cannot_compute(tmp_path, reported):
     with Loopback() as server:
         text = audit_of(server, images=4).source.text.replace(
             "measures: [refusal_rate, share]", "measures: [refusal_rate, bds, default_rank, share_difference]"
@@ -268,7 +266,7 @@ def test_a_run_that_stopped_early_gives_null_with_a_reason_for_what_it_cannot_co
 
 
 @pytest.mark.parametrize(("wrong", "status"), [("not_json", "invalid"), ("refusal", "refused")])
-def test_a_judge_that_says_nothing_of_use_ends_with_too_little_evidence(tmp_path, wrong, status):
+def test_a_judge_that_says_nothing_of_use_ends_with_too_little_evidence(tmp_path, wrong, status, reported):
     with Loopback() as server:
         server.misbehave(wrong, path="chat", times=None)
         with pytest.raises(IncompleteError, match=r"annotator 'judge': 9 of 9 labels say nothing"):

@@ -304,7 +304,7 @@ def test_a_set_with_a_picture_that_cannot_be_used_is_known_left_out_and_not_wait
     assert whole["image_id"].to_list() == images[3:]
 
 
-def test_a_set_of_pictures_of_several_models_and_levels_is_of_none_of_them(study, monkeypatch):
+def test_a_set_of_pictures_of_several_models_and_levels_is_of_none_of_them(study, monkeypatch, reported):
     rows = [f"{i}.png,a thing,{'a' if i in (0, 2) else 'b'},{'ab'[i // 2]}" for i in range(4)]
     metadata = "\n".join(["file,prompt,scene,model", *rows])
     (study / "made" / "metadata.csv").write_text(metadata)
@@ -332,7 +332,7 @@ def test_a_set_of_pictures_of_several_models_and_levels_is_of_none_of_them(study
     ]
 
 
-def test_measured_again_a_run_has_the_sets_that_were_looked_at(study, monkeypatch):
+def test_measured_again_a_run_has_the_sets_that_were_looked_at(study, monkeypatch, reported):
     draw = folder.FolderGenerator.process
 
     def process(self, request):

@@ -16,6 +16,8 @@ from stereotrope.cli import main
 from stereotrope.errors import AuditFileError, RunDamaged
 from stereotrope.run import open as open_run
 
+pytestmark = pytest.mark.usefixtures("reported")
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):

@@ -89,7 +89,7 @@ def _same(run: Run, written: str, value: str) -> bool:
     return bool(same.height)
 
 
-def test_every_merge_is_told_with_what_was_written(tmp_path):
+def test_every_merge_is_told_with_what_was_written(tmp_path, reported):
     run = run_of(tmp_path, ["Rose-Gold", "rose gold", "Reds", "red", "-1", "1"])
     assert run.info["folded"] == [
         {

@@ -19,6 +19,7 @@ from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, StereotropeError, UsageError
 from stereotrope.generate import FolderGenerator, LabelledGenerator, create, image_requests
+from stereotrope.report.write import write
 from stereotrope.run import Ledger
 from stereotrope.run.looks import looks_in
 
@@ -115,7 +116,7 @@ def test_what_needs_a_picture_is_undefined_with_the_reason(run: st.Run) -> None:
 
 
 def test_the_report_says_that_no_picture_is_at_hand_and_shows_none(run: st.Run) -> None:
-    page = (run.path / "report" / "index.html").read_text(encoding="utf-8")
+    page = write(run, figures=False).read_text(encoding="utf-8")
     assert "data:image/webp" not in page
     assert "300 pictures are not at hand: what others said of them counts" in page
     headline = st.report.headline(run)
@@ -379,5 +380,5 @@ def test_folders_are_given_as_text_or_as_paths(alone, tmp_path):
     text = audit(alone, {"labels": "labels.csv", **DESIGN}).source.text
     run = Audit.from_text(text, base=str(alone)).run(str(tmp_path / "run"))
     assert Audit.from_run(str(run.path)).measure(str(run.path)).estimates.equals(run.estimates)
-    page = st.report.write(st.open(str(run.path)), out=str(tmp_path / "page"), figures=False)
+    page = write(st.open(str(run.path)), out=str(tmp_path / "page"), figures=False)
     assert page == tmp_path / "page" / "index.html"

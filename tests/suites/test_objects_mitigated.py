@@ -51,7 +51,7 @@ def mitigated(folder: Path, seed: int, objects: list[str], images: int) -> st.Ru
         "generators": [{"calibrated": None, "size": 32}],
         "annotators": [{"labels": "labels.csv", "name": "rater"}],
         "permutations": 199,
-        "resamples": 200,
+        "resamples": 100,
         "report": {"figures": False},
     }
     (folder / "audit.yaml").write_text(json.dumps(file))

@@ -1,6 +1,7 @@
 """``stereotrope lexicon check``: what is odd stands first, then what to doubt, the worst first."""
 
 import json
+from functools import cache
 
 import pytest
 from rich.cells import cell_len
@@ -236,6 +237,13 @@ def test_oddities_of_the_released_file_are_told_and_its_captions_read(shared, pr
     assert out.index("1 header row among the data left out (line 172)") < out.index("What the values")
 
 
+@cache
+def reproduced(folder, model):
+    """What the reproduction makes of a model's captions."""
+    (found,) = compare_captions(folder / f"captions_{model}.csv", folder / "lexicon_authors.json").models
+    return found
+
+
 @pytest.mark.parametrize("model", ["sd", "bksdm"])
 @pytest.mark.parametrize(
     ("boundary", "matching"), [(None, "letters"), ("letters", "letters"), ("word", "word")]
@@ -244,7 +252,7 @@ def test_the_check_counts_captions_as_the_reproduction_does(shared, model, bound
     folder = shared / "data" / "biasbench"
     lists, file = folder / "lexicon_authors.json", folder / f"captions_{model}.csv"
     checked = check_lexicon(str(lists), file, boundary=boundary).audit.labels
-    (found,) = compare_captions(file, lists).models
+    found = reproduced(folder, model)
     prompts = {"ethnicity": "beauty", "gender": "doctor", "species": "animal", "insect": "nature"} | {
         "skin_tone": "culture"
     }

@@ -103,7 +103,7 @@ def test_a_page_does_not_take_the_place_of_what_is_read(tmp_path, made):
         run_reproduction(captions=captions, lexicon=None, report=captions)
 
 
-@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("width", [80, pytest.param(100, marks=pytest.mark.slow), 120])
 def test_tables_fit_a_terminal(capsys, monkeypatch, shared, width):
     monkeypatch.setenv("COLUMNS", str(width))
     data = shared / "data" / "biasbench"

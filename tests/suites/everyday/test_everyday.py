@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 import stereotrope as st
-from stereotrope import report
 from stereotrope.cli.catalogue import print_suites
 from stereotrope.commands import Settings
 from stereotrope.design.phrases import occupation
 from stereotrope.errors import AuditFileError
+from stereotrope.report.write import write
 from stereotrope.stats import share_deviation
 from stereotrope.suites import SUITES
 from stereotrope.suites.everyday.reference import occupation_shares
@@ -134,10 +134,11 @@ suite: everyday
 prompts: {subjects: [a person, someone], groups: {occupations: [nurse, welder]}}
 generators: [{folder: pictures, metadata: metadata.csv, prompt: text, name: model-a}]
 annotators: [{labels: labels.csv, name: people, attributes: [perceived_gender]}]
+resamples: 100
 """
 
 
-def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_variation(tmp_path):
+def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_variation(tmp_path, reported):
     (tmp_path / "pictures").mkdir()
     listed, labels = ["file_name,text"], ["file_name,perceived_gender"]
     said = {"nurse": ["female", "female", "female", "unclear"], "welder": ["male", "male", "female", "male"]}
@@ -288,6 +289,7 @@ def gender_by(folder, *readers, **more):
         every.select(*names[:6], perceived_gender=name).write_csv(folder / f"{name}.csv")
     source = {"labels": "first.csv", "name_from": "model", "factors": list(names[2:5]), "prompt": "prompt"}
     listed = [{"labels": f"{n}.csv", "name": n, "attributes": ["perceived_gender"]} for n in readers]
+    more = {"resamples": 100, **more}
     asked = {"suite": "everyday", "prompts": "listed", "generators": [source], "annotators": listed, **more}
     return st.Audit.from_text(json.dumps(asked), base=folder).run(folder / f"run {' '.join(readers)}")
 
@@ -304,6 +306,6 @@ def test_several_annotators_of_gender_have_their_scores_each(tmp_path, more):
         own = both.estimates.filter(annotator=name)
         assert set(own["measure"]) == set(alone["measure"]) > {"female_ratio", "mean_ratio", "dominated"}
         assert own.select(told).sort(told).equals(alone.select(told).sort(told))
-    page = report.write(both, figures=False).read_text("utf-8")
+    page = write(both, figures=False).read_text("utf-8")
     for name in READERS:
         assert f"Whom the models draw: share labelled female in each scenario ({name})" in page

@@ -70,7 +70,9 @@ def answer(question):
     return {name: "yes" if question.unit(name) < 0.5 else "no" for name in question.schema["properties"]}
 
 
-def test_what_the_template_shows_runs_on_an_encoder_beside_questions_and_people(tmp_path, tiny_clip):
+def test_what_the_template_shows_runs_on_an_encoder_beside_questions_and_people(
+    tmp_path, tiny_clip, reported
+):
     shown = draw(tmp_path, 8, shade=True)
     people = {name: "yes" if i % 3 else "no" for i, (name, _) in enumerate(shown) if i % 2}
     known = true_shares_of(pl.Series("concept", PEOPLE))

@@ -53,7 +53,9 @@ def planted(folder: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def test_planted_shares_and_directions_come_back_from_labels_to_the_page(tmp_path: Path) -> None:
+def test_planted_shares_and_directions_come_back_from_labels_to_the_page(
+    tmp_path: Path, reported: None
+) -> None:
     vectors = planted(tmp_path)
     run = st.Audit.from_text(AUDIT, base=tmp_path).run(tmp_path / "run")
     found = run.estimates

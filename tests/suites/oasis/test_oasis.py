@@ -111,7 +111,7 @@ measures: [{{stereotype_score: {{reference: oasis}}}}]
 """
 
 
-def test_a_study_planted_after_table_1_has_its_scores(tmp_path: Path) -> None:
+def test_a_study_planted_after_table_1_has_its_scores(tmp_path: Path, reported: None) -> None:
     run = st.Audit.from_text(planted(tmp_path), base=tmp_path).run(tmp_path / "run")
     scores = run.estimates.filter(measure="stereotype_score")
     theirs = published("oasis").filter(measure="stereotype_score")

@@ -153,12 +153,15 @@ def audit(url: str, queries: int, judge: str = "", **more: str) -> str:
             "annotators": [],
             "measures": [{"ssi": {"by": ["generator", "family"]}}],
             "images_per_prompt": 4,
+            "resamples": 100,
             **more,
         }
     ).replace("[]", f"[{one}]", 1)
 
 
-def test_the_index_of_planted_stereotypes_is_found_and_shown_with_what_the_judge_said(tmp_path: Path) -> None:
+def test_the_index_of_planted_stereotypes_is_found_and_shown_with_what_the_judge_said(
+    tmp_path: Path, reported: None
+) -> None:
     judge = SetJudge(share)
 
     def hostile(question):

@@ -93,6 +93,7 @@ def protocol(folder: Path, queries: int) -> None:
     judge = SetJudge(share)
     with Loopback(judge={"judge": judge, "writer": writer, "critic": critic}) as server:
         before = audited(folder, server, queries)
+        n = len(MODELS) * before.prompts.height
         served = {"base_url": server.url, "key": None, "price": {"call": 0.002}}
         strategies = [
             "ethical",
@@ -110,7 +111,6 @@ def protocol(folder: Path, queries: int) -> None:
         st.Audit.from_run(folder / "run").measure(folder / "run")
         assert st.open(folder / "run").estimates.equals(run.estimates)
     rows = pl.read_csv(folder / "run" / "mitigated.csv")
-    n = len(MODELS) * before.prompts.height
     critic_rows = rows.filter(mitigation="faircritic")
     assert critic_rows.height == n
     flagged = critic_rows.filter(status="rewritten").height

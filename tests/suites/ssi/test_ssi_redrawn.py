@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import stereotrope as st
 from stereotrope.cli import app
 from stereotrope.inputs.rubric import rubric_named
+from stereotrope.report.write import write
 from stereotrope.testing import Loopback, SetJudge
 from stereotrope.testing.plant import uniform
 
@@ -83,7 +84,7 @@ def falls(run: st.Run) -> dict[tuple[str, str], tuple[float, float]]:
     return {(row["mitigation"], row["reference"]): (row["value"], row["p_value"]) for row in rows.to_dicts()}
 
 
-@pytest.mark.parametrize("level", ["faircritic", "refine"])
+@pytest.mark.parametrize("level", ["faircritic", pytest.param("refine", marks=pytest.mark.slow)])
 def test_what_falls_by_being_drawn_again_is_not_told_beside_its_control(tmp_path: Path, level: str) -> None:
     run = carried_out(tmp_path, 8, 8, level)
     found = falls(run)
@@ -96,7 +97,7 @@ def test_what_falls_by_being_drawn_again_is_not_told_beside_its_control(tmp_path
     kept = {name: part.drop("mitigation") for (name,), part in places.group_by("mitigation")}
     assert kept[level].sort("prompt_id").equals(kept["redraw"].sort("prompt_id"))
     assert 0 < kept[level]["kept"].sum() < 8
-    page = (run.path / "report" / "index.html").read_text()
+    page = write(run, figures=False).read_text()
     assert f"{level} beside redraw" in page
 
 
