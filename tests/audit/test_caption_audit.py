@@ -31,6 +31,7 @@ OF_TWO_MODELS = "representation_difference"
 CAPTION_MEASURES = [
     m.name for m in st.measure.REGISTRY.values() if m.needs == "captions" and m.name != OF_TWO_MODELS
 ]
+ONE = "measures: [cbs]\n"
 ALONE = "cbs_without_association"
 """The lexicon sets no lists of terms against each other for doctors."""
 
@@ -114,7 +115,7 @@ def test_captions_of_prompts_that_are_not_asked_for_are_told_as_such(tmp_path, s
     rows = ["image,prompt,caption", f"a.png,{said},a man", "x.png,Market,a stall", "y.png,market,a square"]
     rows += [f"lost.png,{said.upper()},a nurse", "z.png,,a street"]
     (tmp_path / "captions.csv").write_text("\n".join(rows), encoding="utf-8")
-    run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
+    run = Audit.from_text(GIVEN + ONE, base=tmp_path).run(tmp_path / "run")
     told = [note for note in run.info["notes"] if note.startswith("captions.csv: ")]
     assert told == [
         "captions.csv: 2 rows are of prompts that this audit does not ask for (line 3, 4); line 3 says "
@@ -127,7 +128,7 @@ def test_a_column_that_names_no_prompt_of_the_audit_says_nothing_of_the_rows(tmp
     pictures(tmp_path, [("a.png", "doctor", "a woman in scrubs")])
     rows = "image,prompt,caption\na.png,1,a man\nx.png,2,a stall\n"
     (tmp_path / "captions.csv").write_text(rows, encoding="utf-8")
-    run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
+    run = Audit.from_text(GIVEN + ONE, base=tmp_path).run(tmp_path / "run")
     assert [note for note in run.info["notes"] if "match" in note or "ask for" in note] == [
         "captions.csv: 1 row matches no image (line 3)"
     ]
@@ -135,7 +136,7 @@ def test_a_column_that_names_no_prompt_of_the_audit_says_nothing_of_the_rows(tmp
 
 def test_captions_in_another_script_are_left_out_with_the_reason(tmp_path):
     pictures(tmp_path, [(f"{i}.png", "doctor", "अस्पताल में एक डॉक्टर") for i in range(3)])
-    run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
+    run = Audit.from_text(GIVEN + ONE, base=tmp_path).run(tmp_path / "run")
     cbs = run.estimates.filter(measure=ALONE, prompt="doctor")
     assert cbs["value"].to_list() == [None]
     assert json.loads(cbs["excluded"].item()) == {"other script than the terms": 3}
@@ -187,7 +188,7 @@ def test_a_captioner_that_says_nothing_ends_the_run_with_too_little(tmp_path, mo
 def test_captions_of_the_loopback_name_what_its_lexicon_can_count(tmp_path, monkeypatch):
     monkeypatch.setenv("NOBODY", "a-key-of-nobody")
     with Loopback() as server:
-        run = Audit.from_text(LOOPBACK.format(url=server.url)).run(tmp_path / "run")
+        run = Audit.from_text(LOOPBACK.format(url=server.url) + ONE).run(tmp_path / "run")
     captions = run.labels.filter(attribute="caption")["value"].to_list()
     women = sum(text.startswith("A woman and a ") for text in captions)
     assert 0 < women < 24
