@@ -17,7 +17,7 @@ from tests.audit.disturbed import AUDIT, age, at_step, disk_with_room_for, files
 from stereotrope.audit import Audit
 from stereotrope.cli import main
 
-FEW = f"{AUDIT}measures: [refusal_rate, bds, default_rank, share]\n"
+FEW = f"{AUDIT}measures: [bds, share]\n"
 COMMANDS = ("measure", "report")
 pytestmark = pytest.mark.usefixtures("reported")
 DRIVER = Path(__file__).with_name("disturbed.py")
