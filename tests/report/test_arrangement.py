@@ -183,7 +183,7 @@ def test_of_two_values_the_mirrored_difference_is_left_out_of_the_strongest(judg
     assert all(v["value"] == 0.4 for v in values(found.lead.panels[0]))
 
 
-@pytest.mark.parametrize("make", [make_judged, make_remote, make_large])
+@pytest.mark.parametrize("make", [make_judged, make_remote, pytest.param(make_large, marks=pytest.mark.slow)])
 def test_no_two_rows_of_a_panel_lie_upon_each_other_and_every_row_has_its_mark(
     make: Any, tmp_path: Path
 ) -> None:
@@ -268,22 +268,25 @@ def test_the_page_of_a_judged_run_is_short_has_no_empty_axes_and_draws_every_row
 def test_the_height_does_not_grow_with_the_number_of_conditions(
     visit: Any, index: Path, tmp_path: Path
 ) -> None:
-    many = report.write(make_judged(tmp_path, models=4, objects=6, groups=5, n=1), figures=False)
+    many = report.write(make_judged(tmp_path, models=3, objects=4, groups=4, n=1), figures=False)
+    small, large = visit(index), visit(many)
     for width in (1280, 390):
-        viewport = {"width": width, "height": SCREEN}
-        small = visit(index, viewport=viewport).page.evaluate(MEASURED)[0]
-        v = visit(many, viewport=viewport)
-        height, empty, _ = v.page.evaluate(MEASURED)
-        assert height <= 1.3 * small
+        for each in (small, large):
+            each.page.set_viewport_size({"width": width, "height": SCREEN})
+        (low, *_), (height, empty, _) = (each.page.evaluate(MEASURED) for each in (small, large))
+        assert height <= 1.3 * low
         assert empty == 0
-        assert v.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert large.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize(
     "make",
-    [make_large, make_remote, lambda p: captions_run(p, models=3, prompts=20),
-     lambda p: gallery_run(p, models=4, prompts=20)],
-    ids=["large", "remote", "captions", "gallery"],
+    [
+        pytest.param(lambda p: make_large(p, n=1), id="large"),
+        pytest.param(make_remote, id="remote", marks=pytest.mark.slow),
+        pytest.param(lambda p: captions_run(p, models=3, prompts=20), id="captions", marks=pytest.mark.slow),
+        pytest.param(lambda p: gallery_run(p, models=4, prompts=20), id="gallery"),
+    ],
 )  # fmt: skip
 def test_other_large_pages_are_short_too(visit: Any, tmp_path: Path, make: Any) -> None:
     height, empty, _ = visit(report.write(make(tmp_path), figures=False)).page.evaluate(MEASURED)
@@ -293,8 +296,11 @@ def test_other_large_pages_are_short_too(visit: Any, tmp_path: Path, make: Any) 
 
 @pytest.mark.parametrize(
     "make",
-    [lambda p: captions_run(p, models=3, undefined=True), lambda p: gallery_run(p), make_judged],
-    ids=["captions", "gallery", "judged"],
+    [
+        pytest.param(lambda p: captions_run(p, models=3, undefined=True), id="captions"),
+        pytest.param(gallery_run, id="gallery", marks=pytest.mark.slow),
+        pytest.param(make_judged, id="judged"),
+    ],
 )
 def test_where_nothing_is_defined_no_chart_is_drawn_and_the_reason_is_said(
     visit: Any, tmp_path: Path, make: Any
@@ -317,8 +323,8 @@ def test_a_link_to_a_figure_behind_several_lines_opens_them_all(visit: Any, inde
     target.locator(".chart > svg").first.wait_for()
 
 
-def test_definitions_behind_a_line_are_printed(visit: Any, index: Path) -> None:
-    v = visit(index)
+def test_definitions_behind_a_line_are_printed(visit: Any, objects_report: Path) -> None:
+    v = visit(objects_report)
     assert re.search(r"\d+ further definitions", v.page.locator("#methods").inner_text())
     v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert v.page.locator("details.printed[open]").count() == 1

@@ -44,7 +44,17 @@ class Tags(HTMLParser):
         self.attributes += [name for name, _ in attrs]
 
 
-@pytest.fixture(params=TEXTS.values(), ids=TEXTS, scope="module")
+OFTEN = ("markup", "formula", "latex", "terminal", "markdown", "vega")
+"""Texts of which each is a danger to another format."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(text, id=kind, marks=[pytest.mark.slow] * (kind not in OFTEN))
+        for kind, text in TEXTS.items()
+    ],
+    scope="module",
+)
 def nasty(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

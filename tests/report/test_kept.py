@@ -144,7 +144,13 @@ def test_a_thumbnail_is_drawn_once_for_one_picture(make_run: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda b: b[:-3], lambda b: b"", lambda b: b[70:], lambda b: b"\xff" * 99]
+    "damage",
+    [
+        lambda b: b[:-3],
+        pytest.param(lambda b: b"", marks=pytest.mark.slow),
+        pytest.param(lambda b: b[70:], marks=pytest.mark.slow),
+        lambda b: b"\xff" * 99,
+    ],
 )
 def test_what_is_torn_is_made_anew(make_run: Make, damage: Callable[[bytes], bytes]) -> None:
     run = make_run()

@@ -31,7 +31,21 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> FakeRun:
 
 @pytest.fixture(scope="module")
 def folder(run: FakeRun) -> Path:
-    return report.write(run).parent
+    return report.write(run, figures=False).parent
+
+
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)])
+def figures(run: FakeRun, request: pytest.FixtureRequest) -> Path:
+    """The figures of two measures and one model, or all."""
+    few = replace(
+        run,
+        estimates=run.estimates.filter(pl.col("measure").is_in(["bds", "dominant_share"])),
+        images=run.images.filter(generator=MODELS[0]),
+    )
+    return (
+        report.write(run if request.param else few, out=run.path / f"drawn-{request.param}").parent
+        / "figures"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +53,15 @@ def page(folder: Path) -> str:
     return (folder / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_page_and_the_figures_stay_small(folder: Path, page: str) -> None:
+def test_the_page_stays_small(page: str) -> None:
     assert len(_URI.sub("", page).encode()) < 4_000_000
-    figures = list((folder / "figures").iterdir())
-    assert len(figures) < 60
-    assert sum(path.stat().st_size for path in figures) < 25_000_000
-    for path in (folder / "figures").glob("*.png"):
+
+
+def test_the_figures_stay_small(figures: Path) -> None:
+    files = list(figures.iterdir())
+    assert len(files) < 60
+    assert sum(path.stat().st_size for path in files) < 25_000_000
+    for path in figures.glob("*.png"):
         with Image.open(path) as picture:
             assert picture.width * picture.height <= 1.01 * MOST_PIXELS, path.name
 
@@ -64,8 +81,7 @@ def test_long_tables_are_no_text_and_the_folder_says_which(run: FakeRun, folder:
         assert (f"{measure}.csv, {measure}.parquet" in said.splitlines()) == long
 
 
-def test_figures_without_a_png_are_named(folder: Path) -> None:
-    figures = folder / "figures"
+def test_figures_without_a_png_are_named(figures: Path) -> None:
     alone = {p.name for p in figures.glob("*.svg") if not p.with_suffix(".png").exists()}
     assert alone
     assert alone == set((figures / "README.txt").read_text(encoding="utf-8").split("\n\n")[1].split())
@@ -106,7 +122,7 @@ def test_a_panel_of_more_cells_than_anyone_reads_is_not_drawn(run: FakeRun) -> N
     (figure,) = figures_of(Material(larger), Series("dominant_share"))
     assert figure.panels == []
     assert "too many to be read. All" in figure.notes[-1]
-    page = report.write(larger, out=run.path / "crowded").read_text()
+    page = report.write(larger, out=run.path / "crowded", figures=False).read_text()
     assert "too many to be read. All" in page
 
 
@@ -144,7 +160,8 @@ def test_of_very_many_conditions_those_that_findings_show_come_in_first(
     shown = {line.anchor for d in few for line in d.lines}
     assert set(material.highlighted) <= shown
     assert [d.keys for d in few] == [d.keys for d in whole]
-    assert "7 further conditions have no line here" in report.write(run, out=run.path / "few").read_text()
+    page = report.write(run, out=run.path / "few", figures=False).read_text()
+    assert "7 further conditions have no line here" in page
 
 
 def test_of_very_many_attributes_some_have_strips_and_the_others_are_counted(
@@ -157,7 +174,7 @@ def test_of_very_many_attributes_some_have_strips_and_the_others_are_counted(
     assert {len(d.attributes) for d in few} == {2}
     assert [d.more_columns for d in few] == [len(d.attributes) - 2 for d in whole]
     assert all(len(line.strips) == 2 for d in few for line in d.lines)
-    page = report.write(run, out=run.path / "few columns").read_text()
+    page = report.write(run, out=run.path / "few columns", figures=False).read_text()
     assert f"{whole[0].more_columns + len(whole[0].attributes) - 2} further attribute" in page
 
 

@@ -85,22 +85,31 @@ def test_other_ways_of_a_finding_fit_a_phone(visit: Any, tmp_path_factory: pytes
     assert v.page.evaluate(f"{tables}.filter((t) => t.scrollWidth > t.clientWidth).length") == 0
 
 
-def test_a_page_with_everything_of_a_remote_run_fits_every_width(
-    visit: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+@pytest.fixture(scope="module")
+def remote_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from stereotrope import report
 
-    index = report.write(make_remote(tmp_path_factory.mktemp("remote"), n=4), figures=False)
-    for width, scheme in ((1280, "light"), (390, "dark")):
-        v = visit(index, viewport={"width": width, "height": 844}, color_scheme=scheme).opened()
-        assert v.page.evaluate("document.documentElement.scrollWidth") <= width
-        assert v.page.locator(".chart").count() == v.page.locator(".chart > svg").count() > 0
-        for name in ("missing", "judges", "published", "cost"):
-            assert v.page.locator(f".contents a[href='#{name}']").count() == 1
-            assert v.page.locator(f"#{name} > h2").is_visible()
-        assert v.said == []
-        assert [u for u in v.asked if not u.startswith("data:")] == [index.as_uri()]
-    v = visit(index)
+    return report.write(make_remote(tmp_path_factory.mktemp("remote"), n=4), figures=False)
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [pytest.param(1280, "light", marks=pytest.mark.slow), (390, "dark")]
+)
+def test_a_page_with_everything_of_a_remote_run_fits_every_width(
+    visit: Any, remote_report: Path, width: int, scheme: str
+) -> None:
+    v = visit(remote_report, viewport={"width": width, "height": 844}, color_scheme=scheme).opened()
+    assert v.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert v.page.locator(".chart").count() == v.page.locator(".chart > svg").count() > 0
+    for name in ("missing", "judges", "published", "cost"):
+        assert v.page.locator(f".contents a[href='#{name}']").count() == 1
+        assert v.page.locator(f"#{name} > h2").is_visible()
+    assert v.said == []
+    assert [u for u in v.asked if not u.startswith("data:")] == [remote_report.as_uri()]
+
+
+def test_the_strips_of_a_remote_run_fit_a_screen(visit: Any, remote_report: Path) -> None:
+    v = visit(remote_report)
     cells = v.page.locator("#distribution-1 table.strips")
     assert cells.evaluate("t => t.scrollWidth <= t.parentElement.clientWidth + 1")
 
@@ -194,5 +203,9 @@ def test_a_link_to_pictures_that_wait_opens_them(visit: Any, tmp_path: Path) -> 
     assert v.said == []
 
 
-def test_it_prints(visit: Any, objects_report: Path) -> None:
-    assert visit(objects_report, color_scheme="dark").drawn().page.pdf(format="A4").startswith(b"%PDF")
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_it_prints(visit: Any, make_run: Any, objects_report: Path, tmp_path: Path, whole: bool) -> None:
+    from stereotrope import report
+
+    index = objects_report if whole else report.write(make_run(), out=tmp_path, figures=False)
+    assert visit(index, color_scheme="dark").drawn().page.pdf(format="A4").startswith(b"%PDF")
