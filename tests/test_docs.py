@@ -159,7 +159,9 @@ def test_python_in_the_docs_runs(page, finished, monkeypatch):
     assert {"st", "generator", "server"} & set(names)
 
 
-@pytest.mark.parametrize("name", ["own-prompts-and-lexicons", "plan-an-audit"])
+@pytest.mark.parametrize(
+    "name", ["own-prompts-and-lexicons", pytest.param("plan-an-audit", marks=pytest.mark.slow)]
+)
 def test_a_command_on_the_files_of_a_page_prints_what_the_page_shows(name, tmp_path, monkeypatch, capsys):
     from stereotrope.cli import main
 

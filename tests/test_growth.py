@@ -1,5 +1,6 @@
 """A package with one of everything that can be added, installed from the page that explains it."""
 
+import json
 import os
 import re
 import shutil
@@ -43,16 +44,43 @@ def site(tmp_path_factory):
     return folder
 
 
-def stereotrope(folder, *arguments, site=None):
+TOGETHER = """\
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from stereotrope.cli import main
+done = []
+for arguments in json.loads(sys.argv[1]):
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        try:
+            code = main(arguments)
+        except SystemExit as end:
+            code = end.code
+    done.append([arguments, code or 0, out.getvalue(), err.getvalue()])
+json.dump(done, sys.stdout)
+"""
+"""Several commands in one process: most of the time of a short one goes into its start."""
+
+
+def python(folder, *arguments, site=None):
     paths = [str(site)] * (site is not None) + [os.environ.get("PYTHONPATH", "")]
     return subprocess.run(
-        [sys.executable, "-m", "stereotrope", *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "120"},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def stereotrope(folder, *arguments, site=None):
+    return python(folder, "-m", "stereotrope", *arguments, site=site)
+
+
+def together(folder, *commands, site=None):
+    done = python(folder, "-c", TOGETHER, json.dumps([command.split() for command in commands]), site=site)
+    assert done.returncode == 0, done.stderr
+    return [subprocess.CompletedProcess(*one) for one in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="module")
@@ -71,26 +99,21 @@ def test_nothing_of_this_project_names_the_package():
         assert "HalvesAnnotator" not in file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("command", "line"),
-    [
-        ("annotators", "is a region dark"),
-        ("measures", "How often one half of a picture is dark"),
-        ("suites", "Halves — are the two halves"),
-        ("strategies", "other words where pictures are alike"),
-    ],
-)
-def test_what_it_adds_is_listed_with_its_name(site, tmp_path, command, line):
-    listed = " ".join(stereotrope(tmp_path, command, site=site).stdout.split())
-    assert line in listed
-    assert "(from halves)" in listed.split(line)[1][:160]
-
-
-def test_one_of_its_annotators_is_explained(site, tmp_path):
-    shown = stereotrope(tmp_path, "annotators", "shade", site=site).stdout
+def test_what_it_adds_is_listed_with_its_name(site, tmp_path):
+    lines = {
+        "annotators": "is a region dark",
+        "measures": "How often one half of a picture is dark",
+        "suites": "Halves — are the two halves",
+        "strategies": "other words where pictures are alike",
+    }
+    *lists, explained = together(tmp_path, *lines, "annotators shade", site=site)
+    for line, done in zip(lines.values(), lists, strict=True):
+        listed = " ".join(done.stdout.split())
+        assert line in listed
+        assert "(from halves)" in listed.split(line)[1][:160]
+    shown = explained.stdout
     assert "shade: is a region dark, by a limit of its mean level (from halves)" in shown
     assert "Entry: {shade: 128}" in shown
-
     assert "place of a file" not in shown  # what the base of its options says of itself
 
 
@@ -151,14 +174,12 @@ def test_its_measure_is_computed_and_its_finder_finds(audited, site):
 
 
 def test_a_mistake_in_its_options_is_told_with_the_line(site, tmp_path):
-    (tmp_path / "audit.yaml").write_text(AUDIT + "annotators: [halves, {shade: dim}]\n")
-    refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run", site=site)
-    assert refused.returncode == 2
-    assert "audit.yaml:3: annotator shade: shade must be a whole number, found 'dim'" in refused.stderr
-    (tmp_path / "audit.yaml").write_text(AUDIT + "annotators: [shade]\n")
-    refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run", site=site)
-    assert refused.returncode == 2
-    assert "add `halves`" in refused.stderr
+    (tmp_path / "dim.yaml").write_text(AUDIT + "annotators: [halves, {shade: dim}]\n")
+    (tmp_path / "alone.yaml").write_text(AUDIT + "annotators: [shade]\n")
+    dim, alone = together(tmp_path, *(f"run {name}.yaml -o run" for name in ("dim", "alone")), site=site)
+    assert dim.returncode == alone.returncode == 2
+    assert "dim.yaml:3: annotator shade: shade must be a whole number, found 'dim'" in dim.stderr
+    assert "add `halves`" in alone.stderr
 
 
 def test_the_report_shows_its_section_words_and_figure(audited):
@@ -179,21 +200,19 @@ def test_the_report_shows_regions_in_their_pictures_and_sets_side_by_side(audite
     assert len(re.findall(r"calibrated: (?:cup|car)</a> · alike: (?:yes|no)", part)) == 4
 
 
-def test_its_command_works_and_stands_in_the_help(audited, site):
+def test_its_command_and_its_numbers_are_in_the_terminal(audited, site):
     folder, _ = audited
-    helped = stereotrope(folder, "--help", site=site)
+    helped, counted, shown = together(folder, "--help", "halves count run", "show run", site=site)
     assert "Look at halves of pictures" in helped.stdout
     dark = st.open(folder / "run").labels.filter(attribute="shade", value="dark").height
-    counted = stereotrope(folder, "halves", "count", "run", site=site)
     assert counted.stdout.split() == [str(dark), "dark", "halves"], counted.stderr
+    assert "unlike halves" in shown.stdout.lower()
 
 
-def test_the_numbers_are_in_the_terminal_and_the_exports(audited, site):
-    folder, _ = audited
-    tables = folder / "run" / "report" / "tables"
+def test_the_numbers_are_in_the_exports(audited):
+    tables = audited[0] / "run" / "report" / "tables"
     assert pl.read_csv(tables / "unlike_halves.csv").height == 2
     assert pl.read_csv(tables / "dark_halves.csv").height == 8
-    assert "unlike halves" in stereotrope(folder, "show", "run", site=site).stdout.lower()
 
 
 @pytest.fixture(scope="module")
@@ -223,12 +242,12 @@ def test_its_strategy_rewrites_by_what_its_annotator_found(mitigated, audited):
 
 def test_a_strategy_of_a_package_that_is_gone_leaves_its_prompts(mitigated):
     folder, _ = mitigated
-    refused = stereotrope(folder, "mitigate", "run", "--with", "vary")
+    refused, written = together(folder, "mitigate run --with vary", "report run")
     assert refused.returncode == 2
     assert "of the package halves 1.0, which is not installed" in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr
     assert set(st.open(folder / "run").prompts["mitigation"]) == {"none", "vary"}
-    assert stereotrope(folder, "report", "run").returncode == 0
+    assert written.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -239,16 +258,19 @@ def test_a_strategy_of_a_package_that_is_gone_leaves_its_prompts(mitigated):
             "        raise KeyError('alike')\n        alike = [",
             "fails (KeyError: 'alike')",
         ),
-        ('Rewrite(case.prompt, "kept"', 'Rewrite(None, "kept"', "status is one of"),
+        pytest.param(
+            'Rewrite(case.prompt, "kept"', 'Rewrite(None, "kept"', "status is one of", marks=pytest.mark.slow
+        ),
         (
             'return Rewrite(case.prompt, "kept", "its pictures differ")',
             "return case.prompt",
             "process must give",
         ),
-        (
+        pytest.param(
             "self.name, self.words = name, words",
             "self.name, self.words = '', words",
             "name must be of type str",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -274,21 +296,20 @@ def test_a_strategy_that_fails_or_breaks_a_rule_is_named_and_nothing_of_it_is_ke
 def test_a_run_outlives_the_package(audited):
     folder, _ = audited
     assert st.open(folder / "run").info["packages"]["halves"]["version"] == "1.0"
-    shown = stereotrope(folder, "report", "run")
+    commands = ("report run", "measure run", *("run audit.yaml -o run" + more for more in ("", " --plan")))
+    shown, measured, *again = together(folder, *commands)
     assert shown.returncode == 0, shown.stderr
     page = (folder / "run" / "report" / "index.html").read_text(encoding="utf-8")
     assert "How often the two halves of a picture are unlike" in page
     part = page.partition('<section id="halves"')[2].partition("</section>")[0]
     assert "Halves of pictures" in part
     assert "This section is made by the package halves 1.0, which is not installed here" in part
-    measured = stereotrope(folder, "measure", "run")
     assert measured.returncode == 2
     (message,) = measured.stderr.strip().splitlines()
     named = "suites 'halves', annotators 'halves', 'shade' and 'alike' and measures 'unlike_halves'"
     needs = f"this run needs {named} of the package halves 1.0, which is not inst"
     assert message.startswith(f"error: run: {needs}")
-    for more in ((), ("--plan",)):
-        again = stereotrope(folder, "run", "audit.yaml", "-o", "run", *more)
-        assert again.returncode == 2
-        assert "audit.yaml:1: suite: no suite 'halves'" in again.stderr
-        assert "This run has 'halves' from the package halves 1.0, which is not installed" in again.stderr
+    for refused in again:
+        assert refused.returncode == 2
+        assert "audit.yaml:1: suite: no suite 'halves'" in refused.stderr
+        assert "This run has 'halves' from the package halves 1.0, which is not installed" in refused.stderr
