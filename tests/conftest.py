@@ -6,12 +6,14 @@ import gc
 import json
 import os
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
@@ -128,6 +130,13 @@ def reported() -> None:
 @pytest.fixture
 def drawn(reported: None) -> None:
     """Figures are drawn; elsewhere than in the tests of reports they are not."""
+
+
+@contextmanager
+def unwritten() -> Iterator[None]:
+    """Runs end without a report: where nobody reads it, it would take a third of their time."""
+    with mock.patch("stereotrope.report.write"):
+        yield
 
 
 def require(condition: bool, reason: str) -> None:

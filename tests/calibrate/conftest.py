@@ -11,8 +11,9 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from tests.conftest import unwritten
 
-from stereotrope.calibrate import Calibration, calibrate, calibration_audit
+from stereotrope.calibrate import Calibration, calibrate, calibration_audit, design
 from stereotrope.calibrate.pictures import CheckPictures
 from stereotrope.generate import CalibratedGenerator, ImageResult, image_requests
 from stereotrope.testing import Judge, Loopback
@@ -78,6 +79,14 @@ def verdicts(card: Mapping[str, Any]) -> dict[str, set[str]]:
     return found
 
 
+@contextmanager
+def unseen():
+    """Small pictures, of which nobody but models that know them by their hash makes anything, and no page."""
+    small = {"generators": [{"calibrated": None, "size": 96}]}
+    with mock.patch.dict(design._AUDIT, small), unwritten():
+        yield
+
+
 @dataclass(frozen=True)
 class Checked:
     """Judges of known faults, checked in one run: the calibration, and the server with its counts then."""
@@ -99,10 +108,12 @@ def checked(tmp_path_factory):
         },
         "refusing": {},
     }  # fmt: skip
-    with drawing_once(), serving(10, **faults) as server:
-        server.misbehave("refusal", times=None, model="refusing")
-        specs = [spec(model, server.url, price=0) for model in faults]
-        found = calibrate(specs, tmp_path_factory.mktemp("judges") / "run", images=10)
+    with drawing_once(), ExitStack() as stays:
+        with unseen():
+            server = stays.enter_context(serving(10, **faults))
+            server.misbehave("refusal", times=None, model="refusing")
+            specs = [spec(model, server.url, price=0, concurrency=2) for model in faults]
+            found = calibrate(specs, tmp_path_factory.mktemp("judges") / "run", images=10)
         yield Checked(found, server, server.counts())
 
 

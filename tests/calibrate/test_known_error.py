@@ -7,7 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.calibrate.conftest import rows_of, spec
+from tests.calibrate.conftest import rows_of, spec, unseen
 
 import stereotrope as st
 from stereotrope.stats import js_divergence
@@ -23,20 +23,24 @@ def audited(checked, tmp_path_factory):
     """An audit that takes the check of three judges, and the planted share of every value."""
     server = checked.server
     painter = {"images": "openai:painter", "base_url": server.url, "key": None, "seed": True, "price": 0}
-    judges = [spec(name, server.url, price=0, check=str(checked.calibration.run.path)) for name in ERRORS]
+    judges = [
+        spec(name, server.url, price=0, concurrency=2, check=str(checked.calibration.run.path))
+        for name in ERRORS
+    ]
     audit = {
         "suite": "objects",
         "objects": ["cup", "car"],
         "dimensions": {"ethnicity": ["White", "Asian"]},
         "images_per_prompt": IMAGES,
-        "permutations": 199,
-        "resamples": 200,
+        "permutations": 99,
+        "resamples": 100,
         "generators": [painter],
         "annotators": judges,
         "measures": ["share", "bds"],
     }
     folder = tmp_path_factory.mktemp("known")
-    run = st.Audit.from_text(json.dumps(audit), name="audit.yaml").run(folder / "run")
+    with unseen():
+        run = st.Audit.from_text(json.dumps(audit), name="audit.yaml").run(folder / "run")
     planted = {
         (row["object"], row["group"], attribute): shares
         for row in run.prompts.iter_rows(named=True)
