@@ -12,7 +12,7 @@ from stereotrope.errors import ModelMisconfigured
 from stereotrope.inputs.candidates import SentencePair
 from stereotrope.probe import Probe
 
-KINDS = ["sd3", "flux", "sd1", "sd2", "sdxl"]
+KINDS = ["sd3", "flux", "sd1", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("sd2", "sdxl"))]
 QUANTITY = {"sd3": "velocity", "flux": "velocity", "sd1": "noise", "sd2": "v", "sdxl": "noise"}
 HAT = SentencePair(("a man with a moustache",), ("a woman",))
 CUP = SentencePair(("a red cup",), ("a table",))
@@ -131,7 +131,9 @@ def test_the_shift_is_that_of_the_pipelines_own_predictions_for_both_sentences(m
 
 
 @pytest.mark.parametrize(("kind", "settings", "times"), [
-    ("sd3", {}, 1 + 2), ("sd1", {}, 1 + 2), ("sd2", {}, 1 + 2), ("sdxl", {}, 1 + 2),
+    ("sd3", {}, 1 + 2), ("sd1", {}, 1 + 2), *(
+        pytest.param(kind, {}, 1 + 2, marks=pytest.mark.slow) for kind in ("sd2", "sdxl")
+    ),
     ("flux", {}, 1 + 2 * 2), ("sd3", {"guidance": 1.0}, 1 + 2 * 2),
 ])  # fmt: skip
 def test_the_cost_is_2m_conditional_predictions_a_step(made, kind, settings, times):
@@ -144,7 +146,7 @@ def test_the_cost_is_2m_conditional_predictions_a_step(made, kind, settings, tim
     assert costs[1] == times * costs[0]
 
 
-@pytest.mark.parametrize("kind", ["flux", "sdxl"])
+@pytest.mark.parametrize("kind", ["flux", "sd1", pytest.param("sdxl", marks=pytest.mark.slow)])
 def test_of_several_sentences_on_a_side_the_mean_of_what_is_predicted_counts(made, kind):
     sides = ("a man with a moustache", "a man", "a red cup"), ("a woman", "a table")
     pipeline, inside = made(kind, {"hat": SentencePair(*sides)}, guidance=1.0 if kind in GUIDED else 3.5)

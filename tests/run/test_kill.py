@@ -34,8 +34,8 @@ def check_random_kills(tmp_path: Path, kills: int, pictures: int, seed: int) -> 
     assert twice <= report.killed * IN_FLIGHT
 
 
-def test_a_run_killed_at_5_random_points_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    check_random_kills(tmp_path, kills=5, pictures=300, seed=3)
+def test_a_run_killed_at_3_random_points_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    check_random_kills(tmp_path, kills=3, pictures=200, seed=3)
 
 
 @pytest.mark.slow
@@ -44,7 +44,7 @@ def test_a_run_killed_at_50_random_points_ends_in_the_same_bytes(tmp_path: Path)
 
 
 def test_a_run_killed_at_points_of_durability_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    check_points(tmp_path, step=17)
+    check_points(tmp_path, step=31)
 
 
 @pytest.mark.slow
