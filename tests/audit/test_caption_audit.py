@@ -333,7 +333,8 @@ def test_what_two_models_show_over_all_prompts_is_told_before_single_prompts(tmp
     )
     stored = run.estimates.filter(measure=OF_TWO_MODELS).row(0, named=True)
     assert (stored["instrument"], stored["holds_for"], stored["n"]) == ("own", "prompts like these", 16)
-    compared = run.comparisons.filter(scope="{}").row(0, named=True)
+    (compared,) = run.comparisons.filter(scope='{"generator": "bksdm"}').to_dicts()
+    assert (compared["contrast"], compared["reference"]) == ("generator", "sd15")
     assert (compared["verdict"], compared["category"]) == ("differs", "female")
     assert "over 16 prompts; the mean difference is" in text_of(run)
 

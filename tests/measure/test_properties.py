@@ -561,7 +561,13 @@ COUNT_OTHERS = {
 
 
 @pytest.mark.parametrize("name", sorted(set(MEASURES) - set(COUNT_OTHERS)))
-@pytest.mark.parametrize("case", ["whole", "one picture", "no baseline", "one attribute each"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "one picture",
+        *(pytest.param(of, marks=pytest.mark.slow) for of in ("whole", "no baseline", "one attribute each")),
+    ],
+)
 def test_n_is_never_more_than_the_pictures_there_are(name: str, case: str) -> None:
     labels = design(7, n=3, missing=0.2)
     single = pl.col("image_id").str.ends_with("-0")
@@ -586,7 +592,14 @@ def test_n_is_never_more_than_the_pictures_there_are(name: str, case: str) -> No
 
 
 @every
-@pytest.mark.parametrize("gone", ["everything", "one group", "one attribute", "one image a cell"])
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "everything",
+        "one group",
+        *(pytest.param(of, marks=pytest.mark.slow) for of in ("one attribute", "one image a cell")),
+    ],
+)
 def test_a_value_is_null_exactly_where_a_reason_is_given(name: str, gone: str) -> None:
     labels = design(6)
     lost = {

@@ -46,7 +46,9 @@ def changed(folder, tmp_path, file, change):
     return copy
 
 
-@pytest.mark.parametrize("kind", ["sd1", "sdxl", "sd3", "flux"])
+@pytest.mark.parametrize(
+    "kind", ["sd1", "flux", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("sdxl", "sd3"))]
+)
 def test_pictures_are_those_of_the_pipeline_for_text_seed_and_parameters(pipelines, kind):
     import torch
     from diffusers import DiffusionPipeline
@@ -61,7 +63,7 @@ def test_pictures_are_those_of_the_pipeline_for_text_seed_and_parameters(pipelin
     assert found.latency is found.cost is None
 
 
-@pytest.mark.parametrize("kind", ["sd1", "sd3", "flux"])
+@pytest.mark.parametrize("kind", ["sd1", pytest.param("sd3", marks=pytest.mark.slow), "flux"])
 def test_what_else_is_in_a_batch_changes_no_picture(pipelines, kind):
     drawing = made(pipelines(kind), batch=3)
     texts = ("a red cup", "a doctor", "a man", "a")

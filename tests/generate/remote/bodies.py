@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 from tests.generate.remote.asking import fast
 from tests.testing.gemini import serve_gemini
@@ -285,9 +286,13 @@ REFUSALS["replicate looking"] = REFUSALS["replicate"]
 DECLINES = {adapter: {**DECLINED, **REFUSALS[adapter]} for adapter in ADAPTERS}
 
 
-def cases(table: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Each adapter with each name of its bodies."""
-    return [(adapter, name) for adapter, bodies in table.items() for name in bodies]
+def cases(table: dict[str, dict[str, Any]]) -> list[Any]:
+    """Each adapter with each name of its bodies; two of three are slow, of each adapter others."""
+    return [
+        pytest.param(adapter, name, marks=pytest.mark.slow if (i + j) % 3 else [])
+        for i, (adapter, bodies) in enumerate(table.items())
+        for j, name in enumerate(bodies)
+    ]
 
 
 def entry(adapter: str, server: Loopback, model: str = "m", **options: Any) -> dict[str, Any]:
