@@ -252,6 +252,18 @@ def test_a_file_over_the_limit_is_excluded_unread(folder: Path, monkeypatch: pyt
     assert reasons(FolderGenerator(folder)) == ["file is larger than 1 MiB"]
 
 
+def test_a_few_rows_that_leave_out_a_factor_are_noted_and_many_are_meant(folder: Path) -> None:
+    names = [f"{at}.png" for at in range(20)]
+    listing(folder, *names, group=["x"] * 19 + [""])
+    generator = FolderGenerator(folder, factors=["group"])
+    generator.requests()
+    (note,) = [note for note in generator.notes if "group" in note]
+    assert note.endswith("1 row leaves out 'group', a condition apart: 'metadata.jsonl:20'")
+    listing(folder, *names, group=["x"] * 18 + [""] * 2)
+    generator.requests()
+    assert not [note for note in generator.notes if "group" in note]
+
+
 def test_a_row_said_twice_counts_once_and_is_noted(folder: Path) -> None:
     listing(folder, "a.png", "absent.png", "a.png", "./a.png", "absent.png", group=["x"] * 5)
     generator = FolderGenerator(folder, factors=["group"])

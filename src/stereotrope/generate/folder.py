@@ -4,7 +4,7 @@ import filecmp
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -45,6 +45,8 @@ from stereotrope.tables import factors_of
 _EXAMPLE = "{folder: pictures, factors: [occupation, condition]}"
 _LISTED = 5
 _TRIED = 200
+_FEW_BLANK = 0.1
+"""Part of the rows below which those that leave out a factor are told."""
 FILE_MISSING = "file is missing"
 NOT_AT_HAND = "picture is not at hand"
 """Reason of an image whose picture is absent, and known to be."""
@@ -104,6 +106,7 @@ class FolderGenerator(Generator):
         entries = list(self._entries(listings, factors))
         self._note_pictures(entries)
         if designed is None:
+            self._note_blank(entries, factors)
             prompts: dict[int, dict[str, str | None]] = {}
             for entry in entries:  # those of one prompt share what says so
                 if id(entry.prompt) not in prompts:
@@ -275,6 +278,14 @@ class FolderGenerator(Generator):
                 f"{len(lost)} of {len(entries)} listed files are not in the folder; likeliest cause: {cause}"
             )
             self.trouble = cause if len(lost) == len(entries) else None
+
+    def _note_blank(self, entries: Sequence[ListedPicture], factors: Iterable[str]) -> None:
+        """Say where a few rows leave out a factor, as by mistake; where many do, it is what they mean."""
+        for factor in factors:
+            blank = [entry.place for entry in entries if entry.prompt[factor] is None]
+            if 0 < len(blank) < _FEW_BLANK * len(entries):
+                which = "row leaves" if len(blank) == 1 else "rows leave"
+                self._note(f"{len(blank)} {which} out {factor!r}, a condition apart: {_few(blank)}")
 
     def _note_absent(self, entries: Sequence[ListedPicture]) -> None:
         """Say how many pictures of the audit are not at hand."""
