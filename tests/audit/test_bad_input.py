@@ -288,7 +288,7 @@ def test_a_changed_run_json_is_told_and_moved_aside(run_folder, change, found):
 
 def test_measure_without_the_frozen_audit_says_how_to_get_it_back(run_folder):
     (run_folder / "audit.yaml").unlink()
-    with pytest.raises(RunError, match=r"audit\.yaml: is not there yet; continue it with `stereotrope run"):
+    with pytest.raises(RunError, match=r"audit\.yaml: is gone, .*, or continue it with `stereotrope run"):
         Audit.from_run(run_folder)
 
 

@@ -11,7 +11,7 @@ from tests.run.conftest import png
 import stereotrope
 from stereotrope import run as package
 from stereotrope.errors import RunDamaged, RunError, RunFormatError, UsageError
-from stereotrope.run import Run, RunFolder
+from stereotrope.run import Run, RunFolder, write_seal
 from stereotrope.tables import FINDINGS, IMAGES, LABELS, Column
 
 EVIL = '<script>alert("1")</script>'
@@ -74,6 +74,15 @@ def test_a_run_shows_its_headline_with_everything_escaped(folder: Path) -> None:
     assert shown.count("&lt;script&gt;") == 2 + 5
     assert shown.index("sentence 6") < shown.index("sentence 2")
     assert "sentence 1 " not in shown
+
+
+def test_what_was_there_and_is_gone_is_said(folder: Path) -> None:
+    write_seal(folder)
+    (folder / "findings.parquet").unlink()
+    with pytest.raises(
+        RunDamaged, match=r"findings\.parquet: is gone, and was there when the run ended; put"
+    ):
+        _ = Run(folder).findings
 
 
 def test_what_is_not_there_yet_is_said(tmp_path: Path) -> None:

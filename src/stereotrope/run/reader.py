@@ -22,6 +22,7 @@ from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.looks import looks_in
 from stereotrope.run.migration import estimates_of_format_1, findings_of_one_list, with_own_definitions
+from stereotrope.run.seal import was_written
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import (
     COMPARISONS,
@@ -68,7 +69,7 @@ class Run:
         """The frozen audit file as it was written."""
         file = self.path / AUDIT
         if not file.is_file():
-            raise RunError(f"{file}: is not there yet; {_CONTINUE}")
+            raise self._missing(file, "is not there yet")
         try:
             return file.read_bytes().decode()
         except UnicodeDecodeError as error:
@@ -84,6 +85,13 @@ class Run:
         if not isinstance(parsed, dict):
             raise self._no_audit("no mapping")
         return parsed
+
+    def _missing(self, file: Path, not_yet: str) -> RunError:
+        if was_written(self.path, file.name):
+            return RunDamaged(
+                f"{file}: is gone, and was there when the run ended; put it back, or {_CONTINUE}"
+            )
+        return RunError(f"{file}: {not_yet}; {_CONTINUE}")
 
     def _no_audit(self, found: object) -> RunDamaged:
         told = " ".join(str(found).split())
@@ -282,7 +290,7 @@ class Run:
     def _table(self, name: str, columns: Sequence[Column] | None = None) -> pl.DataFrame:
         file = self.path / f"{name}.parquet"
         if not file.is_file():
-            raise RunError(f"{file}: is not there yet; the run has not come that far, {_CONTINUE}")
+            raise self._missing(file, "is not there yet; the run has not come that far")
         data = file.read_bytes()
         try:
             table = pl.read_parquet(io.BytesIO(data))

@@ -60,13 +60,23 @@ def changes_told(run: Path) -> Iterator[Mapping[str, str | None]]:
         ) from error
 
 
-def _changed(run: Path) -> dict[str, str | None]:
-    """Names of files that are not as the seal has them, each with what it has; the seal's own without one."""
+def was_written(run: Path, name: str) -> bool:
+    """Whether a file was there when the run was written last, to the end."""
+    return name in (_sealed(run) or ())
+
+
+def _sealed(run: Path) -> dict[str, str] | None:
     try:
         sealed = json.loads((run / _SEAL).read_bytes())
     except (OSError, ValueError, RecursionError):
-        sealed = None
-    if not isinstance(sealed, dict):
+        return None
+    return sealed if isinstance(sealed, dict) else None
+
+
+def _changed(run: Path) -> dict[str, str | None]:
+    """Names of files that are not as the seal has them, each with what it has; the seal's own without one."""
+    sealed = _sealed(run)
+    if sealed is None:
         return {_SEAL: None} if (run / _LAST).exists() else {}
     found = _digests(run)
     names = sorted({*sealed, *found})
