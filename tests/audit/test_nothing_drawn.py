@@ -153,7 +153,7 @@ def test_without_a_generator_that_answers_the_run_stops_with_the_reason(tmp_path
         url = "http://127.0.0.1:9/v1" if trouble == "dead port" else server.url
         audit = st.Audit.from_text(ENTRY.format(entries=entry(url, more)))
         expected = AuditFileError if code == 2 else ModelUnusable
-        found = rf"no generator can be reached, so there is nothing to measure: generate: a: .*{reason}"
+        found = rf"no generator gave a picture, so there is nothing to measure: generate: a: .*{reason}"
         with pytest.raises(expected, match=found) as error:
             audit.run(tmp_path / "run")
     assert error.value.exit_code == code
@@ -169,7 +169,7 @@ def test_a_request_that_is_rejected_very_often_is_the_audit_files_fault_as_one_i
         text = ENTRY.format(entries=entry(server.url)).replace(
             "images_per_prompt: 2", "images_per_prompt: 20"
         )
-        with pytest.raises(AuditFileError, match=r"no generator can be reached, .*nothing fits"):
+        with pytest.raises(AuditFileError, match=r"no generator gave a picture, .*nothing fits"):
             st.Audit.from_text(text).run(tmp_path / "run")
 
 
@@ -196,7 +196,7 @@ def test_the_command_ends_with_the_code_and_one_message_and_show_says_what_is_la
     with pytest.raises(SystemExit, match=str(code)):
         main(["--quiet", "run", str(tmp_path / "audit.yaml"), "-o", str(tmp_path / "run")])
     ended = capsys.readouterr()
-    assert "no generator can be reached" in ended.err
+    assert "no generator gave a picture" in ended.err
     assert not ended.out
     with pytest.raises(SystemExit, match="3"):
         main(["show", str(tmp_path / "run")])

@@ -71,11 +71,13 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
             f"no picture can be read, so there is nothing to measure: {said_of(missing)}; the same command "
             "tries again"
         )
-    none = f"no generator can be reached, so there is nothing to measure: {said_of(missing)}"
+    none = f"no generator gave a picture, so there is nothing to measure: {said_of(missing)}"
     if all(one.misconfigured for one in missing):
         index = [generator.name for generator in plan.generators].index(missing[0].name)
         raise plan.source.error(f"{none}. Mend that, and run the same command again", "generators", index)
-    raise ModelUnusable(f"{none}. See that the server runs and lets you in; the same command tries again")
+    raise ModelUnusable(
+        f"{none}. See that the server runs, lets you in and gives pictures; the same command tries again"
+    )
 
 
 def stored_image(into: RunFolder, key: str, request: ImageRequest, result: ImageResult) -> dict[str, Any]:
