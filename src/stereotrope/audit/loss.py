@@ -162,12 +162,13 @@ def _settled(plan: Plan, folder: Path) -> pl.DataFrame | None:
     """The pictures that are asked for and that the tables have; None without tables."""
     if plan.cells is not None:
         return None
+    asked = plan.requests.lazy().select("image_id")
+    settled = pl.col("status").is_in(_SETTLED)
     try:
-        images = open_run(folder).images
-    except RunError:
+        images = open_run(folder).scan("images").filter(settled).join(asked, on="image_id", how="semi")
+        return images.select("image_id", "generator", "status", "path", "sha256").collect()
+    except (RunError, pl.exceptions.PolarsError, OSError):  # a torn table is made anew
         return None
-    asked = pl.col("image_id").is_in(plan.requests["image_id"].implode())
-    return images.filter(asked, pl.col("status").is_in(_SETTLED))
 
 
 def _unrecorded(folder: Path) -> int:
