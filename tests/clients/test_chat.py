@@ -438,6 +438,14 @@ def test_a_loopback_judge_is_asked_as_any_endpoint(local):
         assert server.counts() == {("chat", "judge", 200): 1}
 
 
+def test_what_is_said_in_prose_is_kept_with_its_reason(script):
+    """Such as why a model declines, which no field of the protocol tells."""
+    script.says("I'm sorry, but I can't\nidentify people.", "I'm sorry, but I can't\nidentify people.")
+    answer = script.ask()
+    assert answer.status == "invalid"
+    assert answer.reason == "not JSON (Expecting value); said: I'm sorry, but I can't identify people."
+
+
 def test_an_answer_that_is_no_text_or_endless_can_be_repaired(script):
     script.says("half a pair: \ud800 " + "x" * 1_000_000, TEXT)
     answer = script.ask()
