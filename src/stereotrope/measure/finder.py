@@ -116,14 +116,9 @@ class Candidate:
             "labelled": images,
             "n": None if "clustered" in warnings_of(row.get("flags")) else images,
         }
-        scope, effect, contrast, reference = (
-            scope_of(row),
-            abs(row["value"]),
-            row["contrast"],
-            row["reference"],
-        )
-        if contrast in scope and reference is not None:
-            usual["between"] = contrast, scope[contrast], reference
+        scope, effect = scope_of(row), abs(row["value"])
+        if (contrast := row["contrast"]) in scope and row["reference"] is not None:
+            usual["between"] = contrast, scope[contrast], row["reference"]
         return cls(kind, scope, row["attribute"], effect, row["measure"], **{**usual, **facts})
 
 
