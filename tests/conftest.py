@@ -48,6 +48,9 @@ LONG = {
     "test_remote_audit.py",
     "test_tutorial.py",
 }
+"""Files whose tests take longest."""
+NETWORKS = {"detectors", "gpt", "pipelines", "tiny_bert", "tiny_clip", "vlm"}
+"""Fixtures of models that are computed here; what loads them takes seconds, and each worker would."""
 
 
 @cache
@@ -93,8 +96,15 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest, so that no worker waits for another at the end."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+    """Begin with what takes longest, so that no worker waits for another at the end.
+
+    The first worker has these first, and with them all tests of models that are computed here.
+    """
+
+    def later(item: pytest.Item) -> bool:
+        return item.path.name not in LONG and NETWORKS.isdisjoint(getattr(item, "fixturenames", ()))
+
+    items.sort(key=later)
 
 
 def pytest_collection_finish() -> None:

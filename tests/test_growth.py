@@ -1,16 +1,13 @@
 """A package with one of everything that can be added, installed from the page that explains it."""
 
-import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.processes import stereotrope, together
 
 import stereotrope as st
 
@@ -42,45 +39,6 @@ def site(tmp_path_factory):
     ]
     (info / "entry_points.txt").write_text("".join(points))
     return folder
-
-
-TOGETHER = """\
-import io, json, sys
-from contextlib import redirect_stderr, redirect_stdout
-from stereotrope.cli import main
-done = []
-for arguments in json.loads(sys.argv[1]):
-    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
-        try:
-            code = main(arguments)
-        except SystemExit as end:
-            code = end.code
-    done.append([arguments, code or 0, out.getvalue(), err.getvalue()])
-json.dump(done, sys.stdout)
-"""
-"""Several commands in one process: most of the time of a short one goes into its start."""
-
-
-def python(folder, *arguments, site=None):
-    paths = [str(site)] * (site is not None) + [os.environ.get("PYTHONPATH", "")]
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def stereotrope(folder, *arguments, site=None):
-    return python(folder, "-m", "stereotrope", *arguments, site=site)
-
-
-def together(folder, *commands, site=None):
-    done = python(folder, "-c", TOGETHER, json.dumps([command.split() for command in commands]), site=site)
-    assert done.returncode == 0, done.stderr
-    return [subprocess.CompletedProcess(*one) for one in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="module")
@@ -261,10 +219,11 @@ def test_a_strategy_of_a_package_that_is_gone_leaves_its_prompts(mitigated):
         pytest.param(
             'Rewrite(case.prompt, "kept"', 'Rewrite(None, "kept"', "status is one of", marks=pytest.mark.slow
         ),
-        (
+        pytest.param(
             'return Rewrite(case.prompt, "kept", "its pictures differ")',
             "return case.prompt",
             "process must give",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "self.name, self.words = name, words",

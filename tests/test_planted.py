@@ -1,4 +1,4 @@
-"""Planted biases are recovered: on pictures by the instruments, over 100 repetitions by the intervals."""
+"""Planted biases are recovered: on pictures by the instruments, over 60 repetitions by the intervals."""
 
 import shutil
 
@@ -16,7 +16,7 @@ from stereotrope.shipped import shipped
 AUDIT = shipped("calibrate", "audit.yaml")
 ATTRIBUTES = ("product_colour", "background_colour", "text_presence", "background_text_presence")
 NULL_GROUP = "middle-aged"
-REPETITIONS = 100
+REPETITIONS = 60
 TOGETHER = 20
 """Repetitions measured by one call, each as a model of its own: most of a call is spent once."""
 PER_CONDITION = 20

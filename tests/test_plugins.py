@@ -1,15 +1,13 @@
 """Measures and annotators that another package brings, installed beside this one."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 from PIL import Image
+from tests.processes import together
 
 import stereotrope as st
 
@@ -42,25 +40,11 @@ def install(site, code, groups=("measures", "annotators")):
     (info / "entry_points.txt").write_text(points)
 
 
-def stereotrope(site, *arguments):
-    command = [sys.executable, "-m", "stereotrope", *arguments]
-    paths = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.run(
-        command,
-        cwd=site,
-        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_a_measure_of_another_package_is_listed_and_computed_with_its_finding_and_its_section(tmp_path):
     install(tmp_path, f"{MEASURE}\n{FINDER}\n{SECTION}", groups=("measures", "finders", "sections"))
-    listed = stereotrope(tmp_path, "measures")
-    assert "How many labels there are. (from counting)" in listed.stdout, listed.stderr
     (tmp_path / "audit.yaml").write_text(AUDIT)
-    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    listed, done = together(tmp_path, "measures", "run audit.yaml -o run", site=tmp_path)
+    assert "How many labels there are. (from counting)" in listed.stdout, listed.stderr
     assert done.returncode == 0, done.stderr
     found = pl.read_parquet(tmp_path / "run" / "estimates.parquet").filter(measure="label_count")
     assert found["value"].to_list() == [4.0, 4.0]
@@ -82,7 +66,7 @@ def test_a_measure_reads_the_frame_of_another_package(tmp_path):
     install(tmp_path, f"{FRAME}\n{counted}", groups=("frames", "measures"))
     (tmp_path / "counting" / "words.yaml").write_text(WORDS.replace("label_count", "size_count"))
     (tmp_path / "audit.yaml").write_text(AUDIT.replace("label_count", "size_count"))
-    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    (done,) = together(tmp_path, "run audit.yaml -o run", site=tmp_path)
     assert done.returncode == 0, done.stderr
     found = pl.read_parquet(tmp_path / "run" / "estimates.parquet").filter(measure="size_count")
     assert found["value"].to_list() == [4.0]
@@ -111,7 +95,7 @@ def test_a_measure_reads_the_frame_of_another_package(tmp_path):
 def test_code_of_another_package_that_fails_is_one_message_that_names_it(tmp_path, groups, code, message):
     install(tmp_path, code, groups=groups)
     (tmp_path / "audit.yaml").write_text(AUDIT)
-    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    (done,) = together(tmp_path, "run audit.yaml -o run", site=tmp_path)
     assert done.returncode == 2, done.stderr
     assert f"error: {message}" in done.stderr
     assert "Traceback" not in done.stderr
@@ -119,25 +103,25 @@ def test_code_of_another_package_that_fails_is_one_message_that_names_it(tmp_pat
 
 def test_an_annotator_of_another_package_is_listed_and_looks(tmp_path):
     install(tmp_path, ANNOTATOR)
-    listed = " ".join(stereotrope(tmp_path, "annotators").stdout.split())
-    assert "is the picture bright or dark: {brightness: , limit: 128} (from counting)" in listed
-    (tmp_path / "audit.yaml").write_text(
-        AUDIT.replace("[colour]", "[{brightness: , limit: 0}]").replace("label_count", "{share: brightness}")
+    for name, key in (("audit", "limit"), ("other", "limt")):
+        text = AUDIT.replace("[colour]", f"[{{brightness: , {key}: 0}}]")
+        (tmp_path / f"{name}.yaml").write_text(text.replace("label_count", "{share: brightness}"))
+    listed, done, refused = together(
+        tmp_path, "annotators", "run audit.yaml -o run", "run other.yaml -o other", site=tmp_path
     )
-    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    listing = " ".join(listed.stdout.split())
+    assert "is the picture bright or dark: {brightness: , limit: 128} (from counting)" in listing
     assert done.returncode == 0, done.stderr
     assert set(st.open(tmp_path / "run").labels["value"]) == {"bright"}
-    (tmp_path / "audit.yaml").write_text(AUDIT.replace("[colour]", "[{brightness: , limt: 0}]"))
-    refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "other")
-    assert "annotator brightness: unknown key 'limt'; did you mean 'limit'?" in " ".join(
-        refused.stderr.split()
-    )
+    message = "annotator brightness: unknown key 'limt'; did you mean 'limit'?"
+    assert message in " ".join(refused.stderr.split())
 
 
 def test_modules_whose_name_begins_with_an_underscore_are_left_alone(tmp_path):
     install(tmp_path, MEASURE)
     (tmp_path / "counting" / "_heavy.py").write_text("1 / 0")
-    assert "(from counting)" in stereotrope(tmp_path, "measures").stdout
+    (listed,) = together(tmp_path, "measures", site=tmp_path)
+    assert "(from counting)" in listed.stdout
 
 
 HALVED = """
@@ -171,22 +155,27 @@ def halved(estimates: pl.DataFrame, *, part: float = 0.5, secret: int = 0) -> pl
 
 def test_a_measure_of_another_package_reads_another_and_says_how_it_is_called(tmp_path):
     install(tmp_path, MEASURE + HALVED)
-    listed = "[label_count, {halved: label_count, part: 0.25}]"
-    (tmp_path / "audit.yaml").write_text(AUDIT.replace("[label_count]", listed))
-    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    written = {
+        "audit": "label_count, {halved: label_count, part: 0.25}",
+        "many": "{halved: , part: [a]}",
+        "secret": "{halved: , secret: 3}",
+    }
+    for name, measures in written.items():
+        (tmp_path / f"{name}.yaml").write_text(AUDIT.replace("label_count", measures))
+    commands = [f"run {name}.yaml -o {name}" for name in written]
+    done, *refused = together(tmp_path, *commands, site=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = pl.read_parquet(tmp_path / "run" / "estimates.parquet")
+    found = pl.read_parquet(tmp_path / "audit" / "estimates.parquet")
     assert found.filter(measure="halved").select("value", "flags").rows() == [
         (1.0, "computed"), (1.0, "computed")
     ]  # fmt: skip
     assert found.filter(measure="pictures")["value"].to_list() == [4.0]
-    for written, message in (
-        ("{halved: , part: [a]}", "part must be a number, found ['a']; see `stereotrope measures halved`"),
-        ("{halved: , secret: 3}", "secret cannot be given here: it is ours, found 3; leave it out"),
-    ):
-        (tmp_path / "audit.yaml").write_text(AUDIT.replace("[label_count]", f"[{written}]"))
-        refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
-        assert message in " ".join(refused.stderr.split()), refused.stderr
+    messages = (
+        "part must be a number, found ['a']; see `stereotrope measures halved`",
+        "secret cannot be given here: it is ours, found 3; leave it out",
+    )
+    for message, each in zip(messages, refused, strict=True):
+        assert message in " ".join(each.stderr.split()), each.stderr
 
 
 @pytest.mark.parametrize(
@@ -205,7 +194,7 @@ def test_a_measure_of_another_package_reads_another_and_says_how_it_is_called(tm
 )
 def test_a_package_that_cannot_be_taken_is_named_in_one_message(tmp_path, code, message):
     install(tmp_path, code)
-    refused = stereotrope(tmp_path, "measures")
+    (refused,) = together(tmp_path, "measures", site=tmp_path)
     assert refused.returncode == 2
     assert message in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr
@@ -229,32 +218,32 @@ def install_suite(site, files):
 
 def test_a_suite_of_another_package_is_listed_printed_and_audited_with(tmp_path):
     install_suite(tmp_path, SUITE)
-    assert "Lamps, as somebody asked for them (from lighting)" in stereotrope(tmp_path, "suites").stdout
-    template = stereotrope(tmp_path, "init", "lamps").stdout
-    assert template == SUITE["audit.yaml"]
     (tmp_path / "pictures").mkdir()
     Image.new("RGB", (8, 8), "red").save(tmp_path / "pictures" / "a.png")
     (tmp_path / "pictures" / "metadata.csv").write_text("file_name,prompt\na.png,lamp\n")
-    (tmp_path / "audit.yaml").write_text(template)
-    planned = stereotrope(tmp_path, "run", "audit.yaml", "--plan")
+    (tmp_path / "audit.yaml").write_text(SUITE["audit.yaml"])
+    (tmp_path / "other.yaml").write_text(SUITE["audit.yaml"].replace("lamps", "lamp"))
+    commands = ("suites", "init lamps", "run audit.yaml --plan", "run other.yaml --plan")
+    listed, template, planned, refused = together(tmp_path, *commands, site=tmp_path)
+    assert "Lamps, as somebody asked for them (from lighting)" in listed.stdout
+    assert template.stdout == SUITE["audit.yaml"]
     assert (planned.returncode, "colour" in planned.stdout) == (0, True), planned.stderr
-    (tmp_path / "audit.yaml").write_text(template.replace("lamps", "lamp"))
-    refused = stereotrope(tmp_path, "run", "audit.yaml", "--plan")
-    assert "audit.yaml:1: suite: no suite 'lamp'; did you mean 'lamps'?" in refused.stderr
+    assert "other.yaml:1: suite: no suite 'lamp'; did you mean 'lamps'?" in refused.stderr
 
 
 def test_a_command_of_another_package_is_in_the_help_with_its_origin_and_runs(tmp_path):
     install_suite(tmp_path, SUITE)
-    assert "Look at lamps. (from lighting)" in stereotrope(tmp_path, "--help").stdout
-    assert "Count the lamps. (from lighting)" in stereotrope(tmp_path, "lamps").stdout
-    assert stereotrope(tmp_path, "lamps", "count").stdout == "3\n"
-    assert stereotrope(tmp_path, "lamps", "count", "--json").stdout == '{\n  "lamps": 3\n}\n'
+    commands = ("--help", "lamps", "lamps count", "lamps count --json")
+    whole, group, counted, as_json = together(tmp_path, *commands, site=tmp_path)
+    assert "Look at lamps. (from lighting)" in whole.stdout
+    assert "Count the lamps. (from lighting)" in group.stdout
+    assert (counted.stdout, as_json.stdout) == ("3\n", '{\n  "lamps": 3\n}\n')
 
 
 @pytest.mark.parametrize(("file", "command"), [("suite.yaml", "suites"), ("audit.yaml", "init lamps")])
 def test_a_suite_that_was_installed_without_its_data_says_how_to_bring_it_along(tmp_path, file, command):
     install_suite(tmp_path, {name: text for name, text in SUITE.items() if name != file})
-    refused = stereotrope(tmp_path, *command.split())
+    (refused,) = together(tmp_path, command, site=tmp_path)
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
     message = rf"'lamps' of the package lighting .*{file} was not installed; name YAML as package data"
     assert re.search(message, " ".join(refused.stderr.split()))
@@ -263,8 +252,8 @@ def test_a_suite_that_was_installed_without_its_data_says_how_to_bring_it_along(
 @pytest.mark.parametrize("name", ["run", "run lamps", "reproduce", "lexicon check"])
 def test_a_command_does_not_take_the_name_of_another(tmp_path, name):
     install_suite(tmp_path, SUITE | {"commands.py": SUITE["commands.py"].replace("lamps count", name)})
-    assert stereotrope(tmp_path, "suites").returncode == 0
-    refused = stereotrope(tmp_path, "--help")
+    listed, refused = together(tmp_path, "suites", "--help", site=tmp_path)
+    assert listed.returncode == 0
     message = f"commands: lighting brings '{name}', and stereotrope has ('{name.split()[0]}'|it) already"
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
     assert re.search(message, " ".join(refused.stderr.split())), refused.stderr
@@ -272,7 +261,7 @@ def test_a_command_does_not_take_the_name_of_another(tmp_path, name):
 
 def test_a_suite_that_does_not_say_what_it_is_is_named(tmp_path):
     install_suite(tmp_path, SUITE | {"suite.yaml": "source: ours"})
-    refused = stereotrope(tmp_path, "suites")
+    (refused,) = together(tmp_path, "suites", site=tmp_path)
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
     told = r"error: suite 'lamps' of the package lighting: \S+suite.yaml:1: summary is missing; add it"
     assert re.search(told, " ".join(refused.stderr.split()))
@@ -290,21 +279,22 @@ def test_a_measure_an_annotator_and_a_suite_of_ours_are_a_file_or_a_folder_each(
     (rooms / "suites" / "lamps").mkdir()
     for name, text in SUITE.items():
         (rooms / "suites" / "lamps" / name).write_text(text)
-    listed = " ".join(stereotrope(tmp_path, name).stdout for name in ("measures", "annotators", "suites"))
-    for said in (
-        "How many labels there are.",
-        "is the picture bright or dark",
-        "Lamps, as somebody asked for",
-    ):
-        assert said in " ".join(listed.split())
-    assert "(from" not in listed
-    assert stereotrope(tmp_path, "lamps", "count").stdout == "3\n"
     (tmp_path / "pictures").mkdir()
     Image.new("RGB", (8, 8), "red").save(tmp_path / "pictures" / "a.png")
     (tmp_path / "pictures" / "metadata.csv").write_text("file_name,prompt\na.png,lamp\n")
     asked = "annotators: [{brightness: , limit: 0}]\nmeasures: [label_count]\nreport: {figures: false}\n"
     (tmp_path / "audit.yaml").write_text(SUITE["audit.yaml"] + asked)
-    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    lists = ("measures", "annotators", "suites")
+    *listed, counted, done = together(tmp_path, *lists, "lamps count", "run audit.yaml -o run", site=tmp_path)
+    said = " ".join(" ".join(each.stdout.split()) for each in listed)
+    for words in (
+        "How many labels there are.",
+        "is the picture bright or dark",
+        "Lamps, as somebody asked for",
+    ):
+        assert words in said
+    assert "(from" not in said
+    assert counted.stdout == "3\n"
     assert done.returncode == 0, done.stderr
     assert pl.read_parquet(tmp_path / "run" / "labels.parquet")["value"].to_list() == ["bright"]
     assert pl.read_parquet(tmp_path / "run" / "estimates.parquet")["value"].to_list() == [1.0]

@@ -135,6 +135,7 @@ def test_near_copies_are_those_of_an_exhaustive_search_in_any_order(n):
         assert list(close_pairs(words)) == exhaustive(words)
 
 
+@pytest.mark.slow
 def test_copies_among_a_hundred_thousand_pictures_are_found():
     n = 100_000
     table = pl.DataFrame(

@@ -100,6 +100,7 @@ def test_what_differs_beside_it_makes_a_comparison_easier_to_find() -> None:
     assert found[-1] == pytest.approx(float((some.p <= 0.05 * found[-1]).mean()), abs=0.01)
 
 
+@pytest.mark.slow
 def test_power_is_that_of_whole_audits(monkeypatch) -> None:
     monkeypatch.setattr("stereotrope.audit.power._PLACES", 200)
     n, shift = 20, 0.6
@@ -215,6 +216,7 @@ def test_an_audit_that_is_too_small_finds_nothing(few) -> None:
     assert power.power(1.0) == 0.0
 
 
+@pytest.mark.slow
 def test_pictures_of_several_prompts_tell_less_the_more_they_are_alike(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("stereotrope.audit.power._PLACES", 200)
     rows = [

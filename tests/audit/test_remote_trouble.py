@@ -202,6 +202,7 @@ def test_a_deleted_entry_of_what_was_discovered_is_put_back_and_the_plan_knows_i
     assert file.read_text() == found
 
 
+@pytest.mark.slow
 def test_pictures_that_attributes_were_found_on_are_left_out_from_forty_a_prompt(tmp_path):
     text = AUDIT.replace("attributes: {attributes}", "discover: true").replace(
         "measures: [refusal_rate, share]", "measures: [bds, vac]"

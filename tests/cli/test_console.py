@@ -248,7 +248,7 @@ def test_another_import_error_stays_what_it_is(monkeypatch):
         main(["suites"])
 
 
-@pytest.mark.parametrize("files", [6, 10])
+@pytest.mark.parametrize("files", [6, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_run_with_few_open_files_says_so_or_is_done(tmp_path, files):
     code = (
         "import resource, sys\n"

@@ -104,6 +104,7 @@ def test_values_of_two_prompts_with_one_seed_are_independent(small: CalibratedGe
     assert stats.chi2_contingency([[pairs[a, b] for b in shapes] for a in shapes]).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_refusals_come_as_often_as_asked_and_only_for_the_cue() -> None:
     generator = CalibratedGenerator(size=32, refuse={"women": 0.3})
     n = 1_000

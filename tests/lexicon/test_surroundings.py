@@ -41,6 +41,7 @@ def test_a_noun_is_found_or_the_search_ends(before, after, noun):
     assert (found and found[0]) == noun
 
 
+@pytest.mark.slow
 def test_many_hits_at_once_find_what_each_finds_alone(shared):
     texts = pl.read_csv(shared / "data" / "biasbench" / "captions_sd.csv")["caption"].to_list()
     rng = np.random.default_rng(3)

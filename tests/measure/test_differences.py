@@ -43,16 +43,16 @@ def by_fisher(labels: pl.DataFrame) -> set[tuple[str, ...]]:
 
 
 def test_audits_without_any_effect_list_no_difference() -> None:
-    told = [len(listed(found_in(made_labels(SMALL, seed)[0], margin=0.0))) for seed in range(8)]
-    # At a level of 0.05 three or more of 8 would come once in 170 times.
-    assert sum(n > 0 for n in told) <= 2, told
+    told = [len(listed(found_in(made_labels(SMALL, seed)[0], margin=0.0))) for seed in range(4)]
+    # At a level of 0.05 two of four would come once in 70 times.
+    assert sum(n > 0 for n in told) <= 1, told
 
 
 def test_audits_of_several_prompts_list_no_difference_where_there_is_none() -> None:
     """What could be told must not hang on what was seen: three of four told up to five where it did."""
     made = replace(SMALL, n=16, prompts=4, icc=0.3)
-    told = [len(listed(found_in(made_labels(made, seed)[0], margin=0.0))) for seed in range(4)]
-    # At a level of 0.05 two of four would come once in 70 times.
+    told = [len(listed(found_in(made_labels(made, seed)[0], margin=0.0))) for seed in range(3)]
+    # At a level of 0.05 two of three would come once in 140 times.
     assert sum(n > 0 for n in told) <= 1, told
 
 
@@ -90,7 +90,7 @@ def test_a_look_that_one_place_in_twenty_could_not_make_tell_tells_nothing() -> 
 
 def test_what_is_planted_is_listed_with_few_others_and_more_than_fisher_finds() -> None:
     shown = false = found = planted = fisher = 0
-    for seed in range(3):
+    for seed in range(2):
         labels, truth = made_labels(Made(models=2, objects=4, groups=6, planted=0.1, shift=0.6), seed)
         told = listed(found_in(labels, margin=0.0))
         shown, false = shown + len(told), false + len(told - truth)
@@ -140,6 +140,7 @@ def test_intervals_of_what_is_told_are_widened_for_having_been_selected() -> Non
     assert (found["q_value"] <= 0.05).all()
 
 
+@pytest.mark.slow
 def test_selected_differences_are_covered_by_their_intervals() -> None:
     """Of what is told, at most 5% lie outside; plain intervals leave far more."""
     inside = told = 0

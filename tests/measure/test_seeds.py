@@ -98,6 +98,7 @@ def test_seeds_of_its_own_for_each_prompt_change_no_divergence() -> None:
     assert divergences(own).equals(divergences(labels.drop("seed")))
 
 
+@pytest.mark.slow
 def test_what_seeds_do_to_one_side_alone_is_no_divergence() -> None:
     labels = study(9, (60, 20, 10), 0.1, 0.15, both=False)
     told, blind = divergences(labels), divergences(labels.drop("seed"))

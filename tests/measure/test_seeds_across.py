@@ -139,6 +139,7 @@ def width(table: Table) -> dict[str, float]:
     return dict(table.group_by("score", maintain_order=True).agg(wide).iter_rows())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

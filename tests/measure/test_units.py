@@ -79,6 +79,7 @@ def drawn(rng: np.random.Generator, scenarios: int, share: float) -> pl.DataFram
     )
 
 
+@pytest.mark.slow
 def test_what_spans_scenarios_is_held_as_it_is_of_other_scenarios() -> None:
     rng, held, by_prompt = np.random.default_rng(6), [], []
     for _ in range(25):

@@ -149,7 +149,7 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., FakeRun]
 def objects_report(objects_run: FakeRun) -> Path:
     from stereotrope import report
 
-    return report.write(objects_run)
+    return report.write(objects_run, figures=False)
 
 
 @pytest.fixture(scope="session")

@@ -36,10 +36,10 @@ def folder(run: FakeRun) -> Path:
 
 @pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)])
 def figures(run: FakeRun, request: pytest.FixtureRequest) -> Path:
-    """The figures of two measures and one model, or all."""
+    """The figures of one measure and one model, or all."""
     few = replace(
         run,
-        estimates=run.estimates.filter(pl.col("measure").is_in(["bds", "dominant_share"])),
+        estimates=run.estimates.filter(measure="bds"),
         images=run.images.filter(generator=MODELS[0]),
     )
     return (
@@ -114,6 +114,7 @@ def test_every_cut_says_how_many_and_where_the_rest_is(run: FakeRun) -> None:
     assert "all 14 400 rows" in shares.notes[0].replace("\u202f", " ")
 
 
+@pytest.mark.slow
 def test_a_panel_of_more_cells_than_anyone_reads_is_not_drawn(run: FakeRun) -> None:
     dominant = run.estimates.filter(pl.col("measure") == "dominant_share", pl.col("object") == OBJECTS[0])
     groups = dominant.with_columns(pl.format("{}-{}", "group", pl.col("group").cum_count()))
@@ -164,6 +165,7 @@ def test_of_very_many_conditions_those_that_findings_show_come_in_first(
     assert "7 further conditions have no line here" in page
 
 
+@pytest.mark.slow
 def test_of_very_many_attributes_some_have_strips_and_the_others_are_counted(
     run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,14 +99,15 @@ def test_pictures_and_charts_have_words(page: Reader) -> None:
     assert all(a.get("scope") for t, a in page.tags if t == "th")
 
 
-def test_every_measure_has_a_figure_and_a_table(objects_run: Any, page: Reader, objects_report: Path) -> None:
+def test_every_measure_has_a_figure_and_a_table(objects_run: Any, page: Reader, tmp_path: Path) -> None:
+    folder = report.write(objects_run, out=tmp_path).parent
     figures = {a["id"] for _, a in page.tags if (a.get("id") or "").startswith("figure-")}
     for measure in objects_run.estimates["measure"].unique():
         assert [f for f in figures if str(f).startswith(f"figure-{measure}")], measure
         for ending in ("csv", "md", "tex", "parquet"):
-            assert (objects_report.parent / "tables" / f"{measure}.{ending}").stat().st_size > 0
-        assert list((objects_report.parent / "figures").glob(f"{measure}*.svg"))
-        assert list((objects_report.parent / "figures").glob(f"{measure}*.png"))
+            assert (folder / "tables" / f"{measure}.{ending}").stat().st_size > 0
+        assert list((folder / "figures").glob(f"{measure}*.svg"))
+        assert list((folder / "figures").glob(f"{measure}*.png"))
 
 
 def test_a_finding_of_the_first_screen_is_not_told_again_below(page: Reader, objects_run: Any) -> None:

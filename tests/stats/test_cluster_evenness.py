@@ -70,6 +70,7 @@ def test_what_is_true_is_held(shares: list[float]) -> None:
     assert 0.91 <= np.mean((ends[:, 0] <= true + 1e-9) & (true <= ends[:, 1])) <= 0.99
 
 
+@pytest.mark.slow
 def test_seven_values_in_an_order_that_clusters_follow_are_held() -> None:
     """A normal variable that is cut, half of it shared within clusters of ten."""
     shares = 1 / np.arange(1, 8) / np.sum(1 / np.arange(1, 8))

@@ -87,6 +87,7 @@ def test_far_apart_the_error_is_the_jackknifes() -> None:
     assert (spread.moved**2).sum() == pytest.approx(plain, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompts", [5, 8])
 def test_many_values_of_few_images_do_not_begin_above_what_is_true(prompts: int) -> None:
     """What noise adds to an angle's square grows with it: else they do in 0.07 of samples.

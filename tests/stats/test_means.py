@@ -99,7 +99,7 @@ def test_p_of_uneven_scores_is_that_of_the_interval() -> None:
     assert np.isnan(mean_p([0.3, 0.3], 0.0, scale=(-1.0, 1.0)))
 
 
-@pytest.mark.parametrize("m", [4, 8, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("m", [4, *(pytest.param(m, marks=pytest.mark.slow) for m in (8, 25))])
 @pytest.mark.parametrize(
     ("draw", "true"),
     [

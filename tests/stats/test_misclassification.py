@@ -120,7 +120,9 @@ def test_raw_intervals_do_not_cover_the_planted_share() -> None:
     [
         ([0.6, 0.2, 0.1, 0.1, 0.0], 0.15, 100, 50),
         ([0.6, 0.2, 0.1, 0.1, 0.0], 0.0, 20, 50),
-        ([0.35, 0.25, 0.2, 0.1, 0.05, 0.05, 0.0, 0.0, 0.0, 0.0], 0.1, 20, 24),
+        pytest.param(
+            [0.35, 0.25, 0.2, 0.1, 0.05, 0.05, 0.0, 0.0, 0.0, 0.0], 0.1, 20, 24, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_intervals_of_many_values_cover_each_planted_share(

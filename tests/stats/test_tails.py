@@ -51,6 +51,7 @@ def test_sides_and_values_may_be_swapped_whatever_the_path() -> None:
     assert (least <= p).all()
 
 
+@pytest.mark.slow
 def test_approximated_tails_are_near_the_exact_ones_and_keep_their_level(monkeypatch) -> None:
     """Margins that are counted out, by both ways: all tables as what was seen, each as often as it comes."""
     for pooled, n in (([15, 10, 5, 4, 3, 2, 1], 20), ([12, 9, 7, 5, 5], 18)):
@@ -70,7 +71,7 @@ def test_approximated_tails_are_near_the_exact_ones_and_keep_their_level(monkeyp
             assert weights[near <= alpha].sum() <= 1.1 * alpha
 
 
-@pytest.mark.parametrize("values", [2, 3, 5, 8])
+@pytest.mark.parametrize("values", [2, 3, *(pytest.param(k, marks=pytest.mark.slow) for k in (5, 8))])
 def test_levels_of_the_tests_of_a_divergence_are_kept_by_the_average_over_margins(values: int) -> None:
     rng = np.random.default_rng(values)
     shares = rng.dirichlet(np.ones(values), 2_000)

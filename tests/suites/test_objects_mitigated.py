@@ -82,6 +82,7 @@ def changes(run: st.Run) -> dict[tuple[str, str], float]:
     return {(row["measure"].split("_")[0], row["mitigation"]): row["value"] for row in whole.to_dicts()}
 
 
+@pytest.mark.slow
 def test_planted_homogenisation_is_told_and_planted_diversification_is_not(tmp_path: Path) -> None:
     run = mitigated(tmp_path, 1, ["car", "cup"], 12)
     assert told(run) == [("homogenisation", "alike")]

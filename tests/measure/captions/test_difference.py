@@ -263,7 +263,8 @@ def simulated(n_prompts: int, alike: float, audits: int, shift: float = 0.0) -> 
     return told / audits, covered / audits
 
 
-@pytest.mark.parametrize("alike", [pytest.param(0.0, marks=pytest.mark.slow), 0.1])
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0.0, 0.1])
 def test_it_keeps_its_level_and_covers(alike: float) -> None:
     false, covered = simulated(12, alike, 120)
     assert false <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)

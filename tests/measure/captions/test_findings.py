@@ -385,7 +385,7 @@ def test_warnings_of_one_attribute_are_told_apart_and_come_last() -> None:
     assert "“b”" in told["sentence"][-2]
 
 
-@pytest.mark.parametrize("runs", [20, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_chance_alone_makes_few_findings(runs: int) -> None:
     """Captions drawn without any pattern: a family of tests tells something in one run of twenty at most."""
     rng = np.random.default_rng(8)

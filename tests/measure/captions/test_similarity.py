@@ -47,10 +47,9 @@ def samples(
     return m.vendi(frame, by=["cell"], n_bootstrap=int(ends)).filter(measure="vendi")
 
 
-@pytest.mark.parametrize("n", [15, pytest.param(60, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "draw", [one_of_twenty, *(pytest.param(of, marks=pytest.mark.slow) for of in (words, nearly_always_one))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [15, 60])
+@pytest.mark.parametrize("draw", [one_of_twenty, words, nearly_always_one])
 def test_intervals_hold_the_score_expected_at_this_number(
     draw: Callable[[np.random.Generator], str], n: int
 ) -> None:

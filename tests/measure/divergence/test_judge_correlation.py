@@ -133,6 +133,7 @@ def null_scores(rng: np.random.Generator) -> pl.DataFrame:
     return table.with_columns(measure=pl.lit("bds"), definition=pl.lit("paper"), attribute=pl.lit("all"))
 
 
+@pytest.mark.slow
 def test_what_chance_made_of_pictures_is_no_agreement_over_halves() -> None:
     rng, told, pooled = np.random.default_rng(5), 0, []
     for _ in range(40):

@@ -51,7 +51,8 @@ def simulated(n: int, seed: int, **how: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.array(inside), np.array(p)
 
 
-@pytest.mark.parametrize(("prompts", "icc"), [pytest.param(5, 0.3, marks=pytest.mark.slow), (8, 0.1)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("prompts", "icc"), [(5, 0.3), (8, 0.1)])
 def test_nothing_planted_is_called_so_in_one_of_twenty_whatever_prompts_share(
     prompts: int, icc: float
 ) -> None:

@@ -178,7 +178,8 @@ def null_design(seed: int, n_cells: int) -> Frame:
     return pl.DataFrame(rows, schema=["image_id", "attribute", "value", "cell", "group"], orient="row")
 
 
-@pytest.mark.parametrize("definition", ["paper", pytest.param("released", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("definition", ["paper", "released"])
 def test_a_cue_that_does_nothing_is_found_no_more_often_than_chance(definition: str) -> None:
     n = 300
     found = measure.bds(

@@ -164,7 +164,8 @@ def test_violations_are_told_by_pictures_where_these_are_tested() -> None:
     assert findings(better, labels()).is_empty()
 
 
-@pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("block", [0, 1])
 def test_runs_in_which_nothing_changes_tell_nothing(block: int) -> None:
     # 3 tested places at a false discovery rate of 5%: of 30 runs at most 4 tell any with p > 0.98.
     told_in = [told({}, seed=100 + 30 * block + i).height > 0 for i in range(30)]
@@ -197,13 +198,13 @@ def told_of_chance(seed: int, spread: float) -> bool:
     return findings(compared, answers.unique("images", maintain_order=True)).height > 0
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0])
+@pytest.mark.parametrize("spread", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
 def test_a_judge_that_answers_at_random_tells_nothing_of_mitigations(spread: float) -> None:
     assert sum(told_of_chance(seed, spread) for seed in range(3)) <= 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spread", [0.0, 1.0])
+@pytest.mark.parametrize("spread", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
 def test_a_judge_that_answers_at_random_holds_the_level(spread: float) -> None:
     # Of 100 runs at 5% more than 11 tell something in 4 of 1,000.
     assert sum(told_of_chance(seed, spread) for seed in range(1_000, 1_100)) <= 11

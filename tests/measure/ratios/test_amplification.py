@@ -123,6 +123,7 @@ def test_the_floor_is_what_simulated_pictures_read_and_is_not_one_half(ratios) -
     assert row["floor"] > 0.53
 
 
+@pytest.mark.slow
 def test_pictures_with_the_shares_of_the_reference_are_not_called_amplified(ratios) -> None:
     rng = np.random.default_rng(4)
     shares = rng.beta(1, 6, 150) / 2

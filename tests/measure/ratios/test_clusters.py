@@ -93,6 +93,7 @@ def test_what_does_not_fit_is_one_message(ratios) -> None:
         measure.cluster_ratio(ratios([0.5]), named(["a"]), within=["cluster"])
 
 
+@pytest.mark.slow
 def test_every_cluster_of_a_study_of_the_published_size_has_its_ratio(ratios) -> None:
     rng = np.random.default_rng(5)
     shares = rng.beta(0.5, 0.8, 3217)

@@ -88,6 +88,7 @@ def test_amplification_over_scenarios_is_held(shape: str) -> None:
     assert 0.92 < covered(less, float((grown[there < 0.5] > 0).mean())) < 0.985
 
 
+@pytest.mark.slow
 def test_agreement_of_two_models_over_scenarios_is_held() -> None:
     rng = np.random.default_rng(3)
     usual = np.sort(true_ratios(rng, "spread", MANY))

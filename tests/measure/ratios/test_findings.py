@@ -66,7 +66,8 @@ LABELS = pl.DataFrame(
 )
 
 
-@pytest.mark.parametrize("skewed", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("skewed", [False, True])
 def test_where_models_and_wordings_are_alike_nothing_is_told(skewed: bool) -> None:
     false = 0
     for seed in range(5):

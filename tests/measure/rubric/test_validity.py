@@ -83,6 +83,7 @@ def test_as_many_answers_yes_as_no_are_none() -> None:
     assert "label: as many answers yes as no" in row["excluded"]
 
 
+@pytest.mark.slow
 def test_the_index_of_people_is_found_from_a_sample_of_theirs() -> None:
     inside, widths = [], []
     for seed in range(30):

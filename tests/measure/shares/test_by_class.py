@@ -79,7 +79,8 @@ def test_a_value_that_one_side_never_has_is_undefined_with_its_reason():
     assert set(empty["undefined"]) == {"no image with a usable label from both"}
 
 
-@pytest.mark.parametrize("prompts", [pytest.param(1, marks=pytest.mark.slow), 30])
+@pytest.mark.slow
+@pytest.mark.parametrize("prompts", [1, 30])
 def test_intervals_cover(prompts):
     rng = np.random.default_rng(7)
     hits = dict.fromkeys(("precision", "recall", "f1"), 0)

@@ -67,6 +67,7 @@ def test_a_difference_that_only_the_annotators_errors_make_goes() -> None:
     assert (row["low"], row["high"]) == pytest.approx((float(low), float(high)), abs=0.02)
 
 
+@pytest.mark.slow
 def test_p_of_a_difference_agrees_with_its_interval_and_keeps_its_level() -> None:
     """120 comparisons of sides that are alike, of which the annotator errs on one alone."""
     rng, parts = np.random.default_rng(11), []

@@ -145,6 +145,7 @@ def simulated(rng: np.random.Generator, prompts: int, size: int, raters: int, ic
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prompts", "size", "clustered", "repeats"),
     [

@@ -64,6 +64,7 @@ def known(shares: dict[str, dict[str, float]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["concept", "attribute", "reference", "source"], orient="row")
 
 
+@pytest.mark.slow
 def test_where_nothing_is_above_both_read_their_floors() -> None:
     rng = np.random.default_rng(3)
     shares = {"one": {"a": 0.5, "b": 0.2, "c": 0.05}}

@@ -286,6 +286,7 @@ def test_a_full_cluster_is_told_and_the_run_goes_on_once_it_has_room(
     assert f"each asks for 1 CPU, and 0 of {NODES} in the cluster are free" in told[0]
 
 
+@pytest.mark.slow
 def test_pictures_are_written_at_their_url_by_the_workers(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

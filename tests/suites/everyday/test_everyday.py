@@ -297,7 +297,7 @@ def gender_by(folder, *readers, **more):
 READERS = ("first", "second")
 
 
-@pytest.mark.parametrize("more", [{}, {"counted": True}])
+@pytest.mark.parametrize("more", [pytest.param({}, marks=pytest.mark.slow), {"counted": True}])
 def test_several_annotators_of_gender_have_their_scores_each(tmp_path, more):
     both = gender_by(tmp_path, *READERS, **more)
     for name in READERS:

@@ -100,6 +100,7 @@ def test_each_query_has_an_index_before_and_after_a_mitigation() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_several_judges_and_controls_are_told_apart_before_and_after_a_mitigation(tmp_path: Path) -> None:
     with Loopback(judge=SetJudge(share)) as server:
         entry = {"base_url": server.url, "rubric": FAMILIES, "query": "query", "repetitions": 1}
@@ -204,6 +205,7 @@ def test_the_index_of_planted_stereotypes_is_found_and_shown_with_what_the_judge
     assert page.count("images are numbered from the left") == 6
 
 
+@pytest.mark.slow
 def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check(tmp_path: Path) -> None:
     judges = {
         "honest": SetJudge(share),

@@ -84,7 +84,8 @@ def falls(run: st.Run) -> dict[tuple[str, str], tuple[float, float]]:
     return {(row["mitigation"], row["reference"]): (row["value"], row["p_value"]) for row in rows.to_dicts()}
 
 
-@pytest.mark.parametrize("level", ["faircritic", pytest.param("refine", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["faircritic", "refine"])
 def test_what_falls_by_being_drawn_again_is_not_told_beside_its_control(tmp_path: Path, level: str) -> None:
     run = carried_out(tmp_path, 8, 8, level)
     found = falls(run)
