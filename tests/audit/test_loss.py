@@ -151,6 +151,27 @@ def test_a_sound_ledger_that_lacks_paid_pictures_is_refused_before_anything_is_a
         assert len(server.received) > asked
 
 
+def test_an_older_ledger_that_lacks_labels_alone_is_refused_by_its_calls(server, tmp_path) -> None:
+    folder, text = tmp_path / "run", audit_of(server).replace(f": {N},", ": 5,")
+    undecided = json.loads(text)
+    undecided["annotators"], undecided["measures"] = [], ["refusal_rate"]
+    st.Audit.from_text(json.dumps(undecided)).run(folder)
+    older, audit = (folder / "ledger.db").read_bytes(), st.Audit.from_text(text)
+    audit.run(folder)
+    own, asked = (folder / "ledger.db").read_bytes(), len(server.received)
+    (folder / "ledger.db").write_bytes(older)
+    with pytest.raises(RunDamaged, match=r"an older copy: it lacks \d+ of \d+ calls to models that run.json"):
+        audit.run(folder)
+    assert len(server.received) == asked
+    (folder / "ledger.db").write_bytes(own)
+    audit.run(folder)
+    assert len(server.received) == asked
+    (folder / "ledger.db").write_bytes(older)
+    (folder / "images.parquet").unlink()
+    audit.run(folder)
+    assert len(server.received) > asked
+
+
 def test_a_picture_that_is_lost_is_made_again_whatever_the_tables_say(server, tmp_path) -> None:
     folder, audit = tmp_path / "run", st.Audit.from_text(audit_of(server).replace(f": {N},", ": 3,"))
     run = audit.run(folder)

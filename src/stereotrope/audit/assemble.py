@@ -14,6 +14,7 @@ from stereotrope.audit.packages import packages_used
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import leaves_out
 from stereotrope.audit.work import GENERATE
+from stereotrope.clients import BEGUN
 from stereotrope.clients.local import hub_commit
 from stereotrope.inputs.options import shorten
 from stereotrope.plugins import version_of
@@ -99,6 +100,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
         **({"factor_files": list(map(dict, plan.factor_files))} if plan.factor_files else {}),
         "dimensions": plan.dimensions,
         "counts": _counts(plan, images, labels),
+        **({"calls": calls} if (calls := into.ledger.totals().get(BEGUN)) else {}),
         "folded": folded[:MOST_LISTED],
         "lookalikes": [{key: one[key] for key in ("kind", "name", "written")} for one in alike[:MOST_LISTED]],
         "generator_notes": list(plan.notes),

@@ -8,9 +8,11 @@ import polars as pl
 from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import ANNOTATE, GENERATE
+from stereotrope.clients import BEGUN
 from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run import Ledger, PictureStore, Run
 from stereotrope.run import open as open_run
+from stereotrope.run.folder import read_info
 
 _SETTLED = ("ok", "refused")
 _IMAGES = "images.parquet"
@@ -45,7 +47,7 @@ def refuse_paying_again(plan: Plan, folder: Path) -> None:
 
 
 def _refuse_other_ledger(plan: Plan, folder: Path) -> None:
-    """Refuse a ledger of another run, or an older copy, by the pictures that it lacks.
+    """Refuse a ledger of another run, or an older copy, by the pictures or the calls to models that it lacks.
 
     A picture that is lost itself is made again, whatever the tables say of it.
     """
@@ -54,21 +56,25 @@ def _refuse_other_ledger(plan: Plan, folder: Path) -> None:
         return
     with Ledger(folder / "ledger.db", readonly=True) as ledger:
         lost = settled[ledger.missing_at(GENERATE, settled["image_id"])]
-        is_empty = not ledger.totals().get(GENERATE)
-    if not lost.height:
+        totals = ledger.totals()
+    begun, calls = totals.get(BEGUN, 0), read_info(folder).get("calls", 0)
+    if not lost.height and begun >= calls:
         return
-    paid = [row.name for row in outstanding(plan, folder) if row.verb == GENERATE and _calls(row)]
-    there = (
-        pl.col("path").is_in(list(PictureStore(folder).paths)) | (pl.col("status") == "refused") | is_empty
-    )
-    lost = lost.filter(pl.col("generator").is_in(paid), there)
+    work = [row for row in outstanding(plan, folder) if _calls(row)]
+    there = pl.col("path").is_in(list(PictureStore(folder).paths)) | (pl.col("status") == "refused")
+    paid = pl.col("generator").is_in([row.name for row in work if row.verb == GENERATE])
+    lost = lost.filter(paid, there | (not totals.get(GENERATE)))
     if lost.height:
-        raise RunDamaged(
-            f"{folder / 'ledger.db'}: is of another run, or an older copy: it lacks {lost.height:,} of "
-            f"{settled.height:,} pictures that {_IMAGES} has, and models would be paid for them again; "
-            "nothing was asked. Put the ledger of this run back or, to have them made and paid for again, "
-            f"move {_IMAGES} out of the folder; then run the same command again"
-        )
+        lacks = f"{lost.height:,} of {settled.height:,} pictures that {_IMAGES} has"
+    elif work and begun < calls:
+        lacks = f"{calls - begun:,} of {calls:,} calls to models that run.json counts"
+    else:
+        return
+    raise RunDamaged(
+        f"{folder / 'ledger.db'}: is of another run, or an older copy: it lacks {lacks}, and models would be "
+        "paid again; nothing was asked. Put the ledger of this run back or, to have what it lacks made and "
+        f"paid for again, move {_IMAGES} out of the folder; then run the same command again"
+    )
 
 
 def _calls(row: Work) -> int:

@@ -6,7 +6,7 @@ other servers use a :class:`Caller` and an :class:`HttpClient`. Keys are read fr
 request is sent, and kept nowhere.
 """
 
-from stereotrope.clients.account import Account, Call, Total, totals_of
+from stereotrope.clients.account import BEGUN, Account, Call, Total, totals_of
 from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.chat import RESPONSE_FORMATS, Answer, ChatClient
 from stereotrope.clients.embedding import EmbeddingClient
@@ -20,6 +20,7 @@ from stereotrope.clients.redact import fit_to_keep, line_with_key, redact, refus
 from stereotrope.clients.structured import Problem
 
 __all__ = [
+    "BEGUN",
     "ENDPOINT_KEYS",
     "PROVIDERS",
     "RESPONSE_FORMATS",

@@ -323,6 +323,7 @@ INFO_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("baseline", "counts", "dimensions", "packages"), dict),
     **dict.fromkeys(("sections", "tables", "versions", "words"), dict),
     **dict.fromkeys(("audit_base", "stereotrope_version", "title"), str),
+    "calls": int,
     "format_version": int | str,
     "level": int | float,
     "seed": int,

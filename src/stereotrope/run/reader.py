@@ -14,7 +14,7 @@ import polars as pl
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from stereotrope.clients import totals_of
+from stereotrope.clients import BEGUN, totals_of
 from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.further_tables import TABLES
 from stereotrope.run.disk import require_folder_name
@@ -234,7 +234,7 @@ class Run:
         if not file.is_file():
             return pl.DataFrame(schema=_SPENDING)
         with Ledger(file, readonly=True) as ledger:
-            totals = totals_of(ledger.get_all("calls:begun"), ledger.get_all("calls:answered"))
+            totals = totals_of(ledger.get_all(BEGUN), ledger.get_all("calls:answered"))
         return pl.DataFrame([asdict(total) for total in totals], schema=_SPENDING)
 
     def picture(self, image_id: str) -> bytes:
