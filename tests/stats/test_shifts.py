@@ -28,7 +28,13 @@ def counted_out(first: list[int], second: list[int]) -> tuple[float, float, floa
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [([6, 0, 0], [0, 3, 3]), ([3, 2, 1, 1], [0, 1, 4, 4]), ([1, 2], [5, 5]), ([2, 2, 2], [2, 2, 2])],
+    [
+        ([6, 0, 0], [0, 3, 3]),
+        ([3, 2, 1, 1], [0, 1, 4, 4]),
+        ([1, 2], [5, 5]),
+        ([2, 2, 2], [2, 2, 2]),
+        ([1, 1, 1, 0, 0, 3], [0, 0, 0, 1, 1, 4]),
+    ],
 )
 def test_the_tail_is_that_of_all_tables_counted_out(first, second) -> None:
     found = [float(one[0]) for one in greatest_shift([first], [second])]
@@ -48,6 +54,14 @@ def test_sides_and_values_may_be_swapped() -> None:
     first, second = rng.multinomial(20, [0.5, 0.3, 0.2], 50), rng.multinomial(31, [0.5, 0.3, 0.2], 50)
     for one, other in ((second, first), (first[:, ::-1], second[:, ::-1])):
         assert np.allclose(greatest_shift(one, other), greatest_shift(first, second), rtol=1e-9)
+
+
+def test_values_that_neither_side_has_change_nothing() -> None:
+    rng = np.random.default_rng(4)
+    first, second = (rng.multinomial(20, rng.dirichlet(np.ones(9)), 30) for _ in range(2))
+    none = np.zeros((30, 500), np.int64)
+    beside = greatest_shift(np.hstack([none, first]), np.hstack([none, second]))
+    assert np.array_equal(beside, greatest_shift(first, second))
 
 
 def test_a_side_without_a_count_has_no_p_and_one_value_alone_has_p_1() -> None:

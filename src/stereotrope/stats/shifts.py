@@ -163,34 +163,37 @@ class _Tables:
     counts: The pooled counts.
     weight: Probability of ``x``, sides being tossed for.
     p: Fisher's two-sided p; 1 where no table is.
+    m: Images of the larger side.
     """
 
     counts: NDArray[np.int64]
     weight: Floats
     p: Floats
+    m: int
 
     @classmethod
     def of(cls, counts: NDArray[np.int64], n: int, m: int) -> _Tables:
-        c, x, share = counts[:, None], np.arange(n + 1)[None, :], n / (n + m)
-        rest = np.maximum(c - x, 0)
-        ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(rest + 1.0)
-        tossed = np.exp(ways + special.xlogy(x, share) + special.xlog1py(rest, -share))
         p = np.ones((len(counts), n + 1))
         for row, count in zip(p, counts.tolist(), strict=True):
             line = _short_line(count, n, m)
             row[line.start : line.start + len(line.p)] = line.p
-        return cls(counts, np.where((x <= c) & (c - x <= m), tossed, 0.0), p)
+        return cls(counts, _tossed(counts, n, m), p, m)
 
     def tails(self, at: NDArray[np.int64], limit: Floats) -> Floats:
         """Probability that any value's p is at most the ``limit`` of its table.
+
+        Values of which no count is so extreme are tossed for together.
 
         at: Rows of the values of each table.
         """
         n = self.p.shape[1] - 1
         result = np.empty(len(at))
-        for row, (values, most) in enumerate(zip(at.tolist(), limit.tolist(), strict=True)):
-            within, beyond = np.ones(1), np.zeros(1)
-            for value in values:
+        able = (self.p.min(axis=1) <= limit[:, None])[np.arange(len(at))[:, None], at] & (self.counts[at] > 0)
+        others, of_others = np.unique((self.counts[at] * ~able).sum(axis=1), return_inverse=True)
+        rest = _tossed(others, n, self.m)
+        for row, most in enumerate(limit.tolist()):
+            within, beyond = rest[of_others[row]], np.zeros(n + 1)
+            for value in at[row, able[row]].tolist():
                 top = min(n, int(self.counts[value])) + 1
                 extreme, weight = self.p[value, :top] <= most, self.weight[value, :top]
                 far = np.convolve(within, np.where(extreme, weight, 0.0)) + np.convolve(beyond, weight)
@@ -198,3 +201,12 @@ class _Tables:
                 beyond = far[: n + 1]
             result[row] = beyond[n] / (within[n] + beyond[n])
         return np.clip(result, np.finfo(np.float64).tiny, 1.0)
+
+
+def _tossed(counts: NDArray[np.int64], n: int, m: int) -> Floats:
+    """Probability of ``x = 0 … n`` of each count on the smaller side, sides being tossed for."""
+    c, x, share = counts[:, None], np.arange(n + 1)[None, :], n / (n + m)
+    rest = np.maximum(c - x, 0)
+    ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(rest + 1.0)
+    tossed = np.exp(ways + special.xlogy(x, share) + special.xlog1py(rest, -share))
+    return np.where((x <= c) & (c - x <= m), tossed, 0.0)

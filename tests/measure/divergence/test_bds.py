@@ -205,8 +205,8 @@ def test_a_cell_scores_the_same_alone_and_among_others(make_labels: MakeLabels) 
     counts = {
         ("m", "car", "base"): {"grey": 12, "red": 3},
         ("m", "car", "women"): {"grey": 5, "pink": 9},
-        ("m", "cup", "base"): {"grey": 7, "red": 3},
-        ("m", "cup", "women"): {"grey": 5, "pink": 5},
+        ("m", "cup", "base"): {f"dark shade {i}": 1 for i in range(60)},
+        ("m", "cup", "women"): {f"shade {i}": 1 for i in range(60)},
     }
     frame = make_labels(counts)
     together = bds(frame, **QUICK).filter(object="car").drop("q_value")

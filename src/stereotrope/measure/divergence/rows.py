@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
-from stereotrope.measure.divergence.coded import CodedLabels, Ints
+from stereotrope.measure.divergence.coded import CodedLabels, Codes, Ints
 from stereotrope.measure.divergence.shared_seeds import SeedsApart, seeds_of_groups
 from stereotrope.measure.divergence.uncertainty import (
     Resampling,
@@ -71,7 +71,7 @@ def _compared(
     if defined.any():
         scored = [rows[0], *(row for row, known in zip(rows[1:], defined, strict=True) if known)]
         pooled, group = _pool(coded, groups, columns[defined])
-        codes = coded.codes[np.ix_(pooled, columns[defined])]
+        codes = _compact(coded.codes[np.ix_(pooled, columns[defined])])
         if claim.clustered:
             prompts = coded.prompts[pooled].astype(np.int64)
             peers = [coded.icc_mixtures[column] for column in columns[defined]]
@@ -89,6 +89,16 @@ def _compared(
             row |= found
             row["holds_for"] = claim.holds_for if how.n_permutations or how.n_bootstrap else None
     return rows
+
+
+def _compact(codes: Codes) -> Codes:
+    """Codes from 0 on in the same order, where an open attribute has more values than these images."""
+    if codes.max(initial=0) < len(codes):
+        return codes
+    for at, column in enumerate(codes.T):
+        found, inverse = np.unique(column, return_inverse=True)
+        codes[:, at] = inverse - (found[0] < 0)
+    return codes
 
 
 def _counted(
