@@ -17,7 +17,7 @@ from stereotrope.inputs.lookup import Design
 from stereotrope.inputs.options import File, Name, Options, Texts
 from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import read_rows
-from stereotrope.tables import NOT_VALUES, fingerprint_of
+from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of
 
 _YES, _NO = ("1", "1.0", "yes", "true"), ("0", "0.0", "no", "false")  # whole numbers beside blanks: decimals
 _WORDS = {**dict.fromkeys(_YES, "yes"), **dict.fromkeys(_NO, "no")}
@@ -104,7 +104,7 @@ class ImportedSetLabels(FileAnnotator):
                 raise row.error(f"is of the set of line {told[found[0]].line} too; give every rater a file")
             else:
                 told[found[0]] = row
-        self.note_rows(strays, "of no set of this run whose images are all there")
+        self.note_rows(strays, "of no set of this run, or of one with an image refused or excluded")
         if not told:
             self.trouble = f"{self.file}: no row is of a set of this run"
             self.notes.append(self.trouble)
@@ -122,8 +122,8 @@ class ImportedSetLabels(FileAnnotator):
                 self.notes.append(f"{self.file}: {said}")
 
     def _sets(self, images: pl.DataFrame) -> Iterator[tuple[str, tuple[tuple[str, ...], dict[str, Any]]]]:
-        """Id of each set whose images are all there, with these and what their prompt says."""
-        usable = set(images.filter(status="ok")["image_id"])
+        """Id of each set of which no image was refused or excluded, with these and what their prompt says."""
+        usable = set(images.filter(pl.col("status").is_in(LABELLED))["image_id"])
         of = {row["image_id"]: row for row in images.to_dicts()}
         for ids in self.sets(images):
             if usable.issuperset(ids):

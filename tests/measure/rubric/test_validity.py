@@ -227,6 +227,16 @@ def test_a_row_without_a_mitigation_is_of_the_prompt_as_it_was_designed(tmp_path
     ]
 
 
+def test_sets_of_pictures_that_are_not_at_hand_count_and_those_of_refused_ones_do_not(tmp_path: Path) -> None:
+    written(tmp_path, [["a", CEO, "1"], ["b", CEO, "1"]], ["generator", "query", "Q13_gender"])
+    one = st.annotate.create({"set_labels": "human.csv", "name": "people"}, relative_to=tmp_path)
+    status = ["absent"] * 4 + ["ok"] * 3 + ["refused"]
+    said = read(one, two_sets("query").with_columns(status=pl.Series(status)))
+    assert said.height == 1
+    assert list(one.labelled_sets.values()) == [("a0", "a1", "a2", "a3")]
+    assert any("1 row (line 3) of no set of this run, or of one with" in note for note in one.notes)
+
+
 def test_a_column_of_mitigations_says_which_set_a_row_is_of_before_there_are_any(tmp_path: Path) -> None:
     written(tmp_path, [[CEO, "none", "0"]], ["query", "mitigation", "Q13_gender"])
     one = st.annotate.create({"set_labels": "human.csv", "name": "people"}, relative_to=tmp_path)

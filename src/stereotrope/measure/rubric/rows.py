@@ -68,7 +68,9 @@ class _Answers(NamedTuple):
     @property
     def across(self) -> Across | None:
         """The seeds that queries share; None where they share none, or fewer than can be told from them."""
-        claim = Claim(prompts=len(self.queries) >= FEWEST_PROMPTS, dependent=True, known=True)
+        if len(self.queries) < FEWEST_PROMPTS:  # as of every cell where a cell is a query
+            return None
+        claim = Claim(prompts=True, dependent=True, known=True)
         query = self.sets["query"].rank("dense").cast(pl.Int64) - 1
         return across_units(self.sets, claim, query.to_numpy())[1]
 
@@ -147,7 +149,7 @@ def _wilson(parts: Sequence[_Answers], level: float) -> Iterator[dict[str, Any]]
     independent = np.divide(n, [part.reach(level) ** 2 for part in parts])
     ends = wilson(np.multiply(values, independent), independent, level=level)
     for part, many, of, value, low, high in zip(parts, enough, n, values, *ends, strict=True):
-        method = f"Wilson over {of} {'queries' if many else 'sets'}{part.seeds * many}"
+        method = f"Wilson over {of} {f'queries{part.seeds}' if many else 'sets'}"
         told = {"value": value, "low": float(low), "high": float(high), "method": method}
         yield {**told, "holds_for": holds_for(len(part.queries))}
 
