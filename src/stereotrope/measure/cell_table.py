@@ -32,6 +32,8 @@ _CELL, _PLACE = "cell", "\0place"
 """Columns with the number of a cell, and of its combination of factors, under a name that no factor has."""
 _DISCOVERED_FOR = ("generator", "object")
 """Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
+_AT_ONCE = 256
+"""Values whose counts of all prompts are in memory at once."""
 
 _Ints = NDArray[np.int64]
 
@@ -168,12 +170,26 @@ class CellTable:
         apart = self.seeds.alike <= 0 if self.seeds is not None else True
         return np.asarray(only.to_series().to_numpy() & apart & sizes_alike(self.sizes, *self._prompt_sums))
 
-    def interval_alone(self, cell: int, category: str, level: float) -> tuple[float, float]:
-        """Interval of the share of a value in a cell that stands :attr:`alone`."""
-        at, of = pl.Series([cell]), pl.Series([category])
-        prompts = self.clusters(at, of)
-        told = self._evidence_of_cells[cell] - self.evidence(at, of)[0]
-        return cluster_share_interval(prompts.k, prompts.n, level=level, told=told)
+    def intervals_alone(self, cell: pl.Series, category: pl.Series, level: Floats) -> Floats:
+        """Both ends of the share of a value in each of some cells that stand :attr:`alone`.
+
+        Values that prompts show as often, as most of an open attribute are, have one interval.
+        """
+        ends, known = np.empty((2, cell.len())), dict[tuple[int, float, bytes], tuple[float, float]]()
+        for start in range(0, cell.len(), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            at, of = cell[part], category[part]
+            prompts = self.clusters(at, of)
+            told = self._evidence_of_cells[at.to_numpy()] - self.evidence(at, of)
+            for row, one in enumerate(at.to_list()):
+                own = slice(prompts.starts[row], prompts.starts[row] + prompts.sizes[row])
+                counts = np.stack([prompts.k[own], prompts.n[own]])
+                counts = counts[:, np.lexsort(counts)]
+                key = one, float(level[start + row]), counts.tobytes()
+                if key not in known:
+                    known[key] = cluster_share_interval(*counts, level=key[1], told=told[row])
+                ends[:, start + row] = known[key]
+        return ends
 
     @cached_property
     def mixtures(self) -> dict[str, Floats]:

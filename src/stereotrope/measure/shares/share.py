@@ -271,8 +271,7 @@ def _intervals(rows: pl.DataFrame, table: CellTable) -> tuple[pl.Series, pl.Seri
     ends = np.full((2, len(k)), np.nan)
     for one in np.unique(level):
         ends[:, level == one] = wilson(k[level == one], trials[level == one], level=float(one))
-    for at in np.flatnonzero(
-        table.alone[rows["cell"].to_numpy()] & rows["category"].is_not_null().to_numpy()
-    ):
-        ends[:, at] = table.interval_alone(rows["cell"][int(at)], rows["category"][int(at)], level[at])
+    alone = table.alone[rows["cell"].to_numpy()] & rows["category"].is_not_null().to_numpy()
+    some = rows.filter(alone)
+    ends[:, alone] = table.intervals_alone(some["cell"], some["category"], level[alone])
     return pl.Series(ends[0]), pl.Series(ends[1])
