@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from stereotrope.lexicon import lexicon_from, matching_audit, read_lexicon
+from stereotrope.lexicon import lexicon_from, matching_audit, model, read_lexicon
 
 SUBSTRING = {"boundary": "substring"}
 
@@ -169,3 +169,31 @@ def test_half_of_the_published_unknown_doctors_are_called_male(authors, publishe
 def test_a_word_for_a_person_is_not_said_of_the_noun_behind_it(words, doubtful):
     made = grouped({"a": ["woman", "white woman", "male"], "b": ["white"]}, matching={"split_case": True})
     assert matching_audit(made, captions(words)).terms["n_noun"].sum() == doubtful
+
+
+def test_captions_read_some_at_a_time_are_read_as_all_at_once(monkeypatch):
+    made = lexicon_from(
+        {
+            "name": "test",
+            "attributes": {"gender": {"groups": {"female": ["woman"], "male": ["man"]}}},
+            "prompts": {
+                name: {"lists": {"keyword": {"terms": ["lamp", "bench"], "not": ["bench press"]}}}
+                for name in "abc"
+            },
+        }
+    )
+    said = [
+        "a woman at a lamp",
+        "a man, a bench",
+        None,
+        "lamps",
+        "a woman and a man beside a bench",
+        "a bench press",
+    ]
+    frame = pl.DataFrame({"prompt": ["a", "b", "c", "a", "other", "b"], "caption": said})
+    whole = made.frame(frame), matching_audit(made, frame)
+    monkeypatch.setattr(model, "_AT_ONCE", 2)
+    parts = made.frame(frame), matching_audit(made, frame)
+    assert parts[0].equals(whole[0])
+    assert repr(parts[1]) == repr(whole[1])
+    assert model.Reading(made, frame).matches.term.size < len(made.match(said))

@@ -85,7 +85,7 @@ class Evidence:
         if how.boundary == "substring" and not how.split_case:
             return self.hits.only(np.zeros(len(self.hits), dtype=bool))
         plain = Matcher(self.lexicon.terms, Matching(boundary="substring"))
-        possible = self.reading.counted(plain.match(self.hits.captions))
+        possible = self.reading.counted(self.reading.matched(plain.match, self.hits.captions))
         elements: dict[tuple[str, str | None, str], int] = {}
         of = [
             elements.setdefault((e.attribute, e.prompt, e.element), len(elements)) for e in self.lexicon.terms

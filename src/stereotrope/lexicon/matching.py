@@ -46,6 +46,21 @@ class Matches:
         columns = ("caption", "term", "start", "end", "seam", "form")
         return replace(self, **{name: getattr(self, name)[keep] for name in columns})
 
+    @classmethod
+    def joined(cls, parts: Sequence[Matches]) -> Matches:
+        """Return the hits of several matchings, the captions of one behind those of the other."""
+        first = np.cumsum([0, *(len(part.captions) for part in parts)])
+        columns = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("term", "start", "end", "seam", "form")
+        }
+        caption = np.concatenate([part.caption + at for part, at in zip(parts, first, strict=False)])
+        gone = [part.excluded for part in parts if part.excluded is not None]
+        excluded = cls.joined(gone) if gone else None
+        return cls(
+            tuple(text for part in parts for text in part.captions), caption, **columns, excluded=excluded
+        )
+
     def hold(self, other: Matches, of: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which hits of another matching of the captions lie within a hit of a term of the same kind.
 

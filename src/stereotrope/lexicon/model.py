@@ -1,8 +1,8 @@
 """A lexicon: terms, what they stand for, and what they say of captions."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,8 @@ from stereotrope.tables import UNKNOWN, fingerprint_of
 
 _VERSION = 3
 """Of the matching; part of a lexicon's fingerprint."""
+_AT_ONCE = 2_000
+"""Captions whose hits of all prompts' terms are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,28 @@ class Reading:
         named = captions[prompt].to_list() if lexicon.prompts else [None] * len(texts)
         self._own = _prompt_numbers(lexicon, named)
         self._said = np.array([text is not None for text in texts], dtype=bool)
-        self.matches: Matches = lexicon.match(texts)
+        prompts = {name: place for place, name in enumerate(lexicon.prompts)}
+        self._of = np.array([-1 if e.prompt is None else prompts[e.prompt] for e in lexicon.terms], np.int64)
+        self.matches: Matches = self.matched(lexicon.match, texts)
+
+    def matched(
+        self, match: Callable[[Sequence[str | None]], Matches], texts: Sequence[str | None]
+    ) -> Matches:
+        """Return the hits in the captions, but for those of other prompts' terms.
+
+        Some captions are read at a time: a term that many prompts list has as many hits each.
+        """
+        parts = []
+        for start in range(0, max(len(texts), 1), _AT_ONCE):
+            own = self._own[start : start + _AT_ONCE]
+            found = match(texts[start : start + _AT_ONCE])
+            excluded = None if found.excluded is None else self._of_prompt(found.excluded, own)
+            parts.append(replace(self._of_prompt(found, own), excluded=excluded))
+        return Matches.joined(parts)
+
+    def _of_prompt(self, found: Matches, own: NDArray[np.int64]) -> Matches:
+        of = self._of[found.term]
+        return found.only((of < 0) | (of == own[found.caption]))
 
     @cached_property
     def framed(self) -> pl.DataFrame:
