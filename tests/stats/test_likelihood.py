@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy.special import xlogy
 
-from stereotrope.stats import js_divergence
+from stereotrope.stats import divergence, js_divergence
 from stereotrope.stats.divergence import greatest_js
 
 Z2 = 1.959963984540054**2
@@ -58,3 +59,18 @@ def test_a_third_group_that_agrees_with_one_takes_the_mean_down() -> None:
 def test_it_is_undefined_with_one_group_and_leaves_out_empty_ones() -> None:
     assert math.isnan(greatest_js([0, 3], [0, 4]))
     assert greatest_js([3, 0, 4], [5, 0, 5]) == greatest_js([3, 4], [5, 5])
+
+
+def test_many_groups_are_those_of_the_pairs_that_spend_the_budget() -> None:
+    k, n = [20, 17, 0, 3, 11], [20, 20, 14, 9, 30]
+    reached = [divergence._shares_at(a, b, 0.95) for a, b in zip(k, n, strict=True)]
+    best = 0.0
+    for spending in combinations(range(5), 2):
+        for ends in product(range(2), range(2)):
+            for part in range(33):
+                shares = [a / b for a, b in zip(k, n, strict=True)]
+                for group, end, split in zip(spending, ends, (part, 32 - part), strict=True):
+                    shares[group] = reached[group][end][split]
+                each = [js_divergence([a, 1 - a], [b, 1 - b]) for a, b in combinations(shares, 2)]
+                best = max(best, sum(each) / len(each))
+    assert greatest_js(k, n) == pytest.approx(best, abs=1e-12)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -326,15 +325,34 @@ def greatest_js(k: Sequence[float], n: Sequence[float], *, level: float = 0.95) 
     groups = [(one, total) for one, total in zip(k, n, strict=True) if total > 0]
     if len(groups) < 2:
         return float("nan")
-    seen = [np.full((1, 1, 1), one / total) for one, total in groups]
     reached = [_shares_at(one, total, level) for one, total in groups]
-    best = 0.0
-    for g, h in combinations(range(len(groups)), 2):
-        shares = list(seen)
-        shares[g], shares[h] = reached[g][:, None, :], reached[h][None, :, ::-1]
-        pairs = [js_terms(a, b) + js_terms(1 - a, 1 - b) for a, b in combinations(shares, 2)]
-        best = max(best, float(np.max(sum(pairs[1:], start=pairs[0]))) / len(pairs))
-    return min(best, 1.0)
+    if len(groups) == 2:
+        found = _two_valued(reached[0][:, None], reached[1][None, :, ::-1])
+    else:
+        found = _spent_on_pairs(np.array([one / total for one, total in groups]), np.stack(reached))
+    return float(np.clip(found.max(), 0.0, 1.0))
+
+
+def _spent_on_pairs(seen: Floats, reached: Floats) -> Floats:
+    """Mean divergence where each two groups spend the budget and all others are as seen.
+
+    reached: Shares that each part of the budget leads to, down and up, shape ``(n_groups, 2, n_splits)``.
+    """
+    still = _two_valued(seen[:, None], seen)
+    # Each group as far as it gets from what every other shows.
+    moved = _two_valued(reached[:, None], seen[:, None, None])
+    moved[range(len(seen)), range(len(seen))] = 0.0
+    g, h = np.triu_indices(len(seen), 1)
+    rest = still.sum() / 2 - still.sum(axis=1)[g] - still.sum(axis=1)[h] + still[g, h]
+    one, other = (moved.sum(axis=1)[a] - moved[a, b] for a, b in ((g, h), (h, g)))
+    apart = _two_valued(reached[g][:, :, None], reached[h][:, None, :, ::-1])
+    found = rest[:, None, None, None] + one[:, :, None] + other[:, None, :, ::-1] + apart
+    return np.asarray(found / len(g))
+
+
+def _two_valued(a: Floats, b: Floats) -> Floats:
+    """Divergence between shares of a value and its absence."""
+    return js_terms(a, b) + js_terms(1 - a, 1 - b)
 
 
 def least_js(k: Sequence[float], n: Sequence[float], *, level: float = 0.95) -> float:
