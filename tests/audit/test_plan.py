@@ -1,3 +1,4 @@
+import json
 import unicodedata
 
 import pytest
@@ -202,3 +203,23 @@ def test_a_plan_shows_itself_in_a_notebook_with_its_words_inert():
     assert repr(asked).startswith(
         "<stereotrope plan '<b>Cups</b>': 6 prompts, 18 images, generators calibrated"
     )
+
+
+def test_measures_of_a_suite_that_lack_a_baseline_are_named_with_what_to_write(tmp_path):
+    rows = [f"{group}{i}.png,cup,{group},m,grey" for group in ("none", "women") for i in range(2)]
+    text = "\n".join(["file_name,object,group,model,colour", *rows])
+    (tmp_path / "labels.csv").write_text(text)
+    asked = {
+        "suite": "objects",
+        "prompts": "listed",
+        "generators": [{"labels": "labels.csv", "name_from": "model", "factors": ["object", "group"]}],
+        "annotators": [{"labels": "labels.csv", "name": "people", "attributes": ["colour"]}],
+    }
+    (note,) = Audit.from_text(json.dumps(asked), base=tmp_path).plan().notes[-1:]
+    assert note == (
+        "left out without a baseline: bds, cds, dominance_shift, share_difference; name the level that "
+        "others are compared with, as `baseline: {group: …}`"
+    )
+    named = Audit.from_text(json.dumps({**asked, "baseline": {"group": "none"}}), base=tmp_path).plan()
+    assert not any("baseline" in each for each in named.notes)
+    assert "bds" in {call.name for call in named.measures}

@@ -137,6 +137,26 @@ def resolve_measures(
     return tuple(calls)
 
 
+def uncompared(
+    items: Sequence[str | Mapping[str, Any]] | None, calls: Sequence[MeasureCall], setting: MeasureSetting
+) -> list[str]:
+    """Note which measures of a suite would compare levels of a factor, where the audit names no baseline."""
+    if setting.baseline is not None:
+        return []
+    there, left = {call.name for call in calls}, dict[str, list[str]]()
+    for name in dict.fromkeys(item if isinstance(item, str) else next(iter(item)) for item in items or ()):
+        info = None if name in there else measure.REGISTRY.get(name)
+        if info is None or info.comparison != "needed" or info.frame.lacks(info, {}, setting, calls):
+            continue
+        if (factor := info.parameters["group"].default) in setting.factors:
+            left.setdefault(factor, []).append(name)
+    return [
+        f"left out without a baseline: {', '.join(names)}; name the level that others are compared with, as "
+        f"`baseline: {{{factor}: …}}`"
+        for factor, names in left.items()
+    ]
+
+
 def _is_among(call: MeasureCall, calls: Sequence[MeasureCall]) -> bool:
     return any(_identity(one) == _identity(call) for one in calls)
 

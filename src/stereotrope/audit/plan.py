@@ -22,7 +22,7 @@ from stereotrope.audit.designing import (
 )
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
-from stereotrope.audit.measures import resolve_measures, setting_of
+from stereotrope.audit.measures import resolve_measures, setting_of, uncompared
 from stereotrope.audit.mitigated import FACTOR, MitigatedPrompt, with_mitigated
 from stereotrope.audit.ordering import require_needs, require_sets, tell_sentences
 from stereotrope.clients import Account
@@ -214,7 +214,7 @@ def make_plan(
         account=account,
         checks=_checks(annotators, checked, source),
         references=_references(annotators, references, source),
-        notes=(*asked.notes, *joined.notes),
+        notes=(*asked.notes, *joined.notes, *([] if listed else uncompared(items, measures, setting))),
         factor_files=joined.files,
         cells=asked.cells,
     )
