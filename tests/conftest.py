@@ -40,6 +40,7 @@ PAINTER: Any = import_module("stereotrope.generate").CalibratedGenerator
 COLOUR: Any = import_module("stereotrope.annotate").ColourAnnotator
 WORK_SIDE: int = import_module("stereotrope.annotate.foreground").WORK_SIDE
 DRAW, LOOK = PAINTER.process, COLOUR.process
+LIMITERS: Any = import_module("stereotrope.clients.limiter").LIMITERS
 LONG = {
     "test_cluster.py",
     "test_known_error.py",
@@ -120,7 +121,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     Figures for the tests of reports and for those that ask for ``drawn``; reports, in the folders of
     ``UNREPORTED``, for those that ask for ``reported`` or are slow. Elsewhere each picture is drawn and
     looked at anew.
+
+    Nor does a server wait for what one before it said: a port may come again, and with it a hold of an hour.
     """
+    LIMITERS._limiters.clear()
     asked = getattr(item, "fixturenames", ())
     draws = ROOT / "tests" / "report" in item.path.parents or "drawn" in asked
     WRITING.write_figures = WRITE_FIGURES if draws else lambda *_, **__: None
