@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.divergence import expected_js, floor_terms, js_terms
 from stereotrope.stats.draw_costs import few
+from stereotrope.stats.pair_sums import PairTerm, pair_sums
 
 _Number = TypeVar("_Number", np.float32, np.float64)
 _TABLE_CELLS = 1 << 20
@@ -209,20 +210,21 @@ def mean_pair_js(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) ->
     sizes: Images in each group, the same in every replicate.
     Returns: Shape (n_attributes, n_replicates). NaN where fewer than two groups have a label.
     """
-    return _mean_scores(counts, sizes, hot, _complete_js, _incomplete_js)
+    return _mean_scores(counts, sizes, hot, _js_term, _incomplete_js).clip(0.0, 1.0)
 
 
 def _mean_scores(
     counts: Sequence[Counts],
     sizes: Sequence[int],
     hot: OneHot,
-    complete: Callable[[_Block], Iterator[Floats]],
+    term: PairTerm,
     incomplete: Callable[[_Block], Iterator[Floats]],
 ) -> Floats:
     result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)
-    for of_complete, scores in ((True, complete), (False, incomplete)):
-        for block in _blocks(counts, sizes, hot, of_complete):
-            result[block.names] = block.mean_over_pairs(scores(block))
+    for block in _blocks(counts, sizes, hot, complete=True):
+        result[block.names] = block.add_up(pair_sums(block.counts, sizes, term)) / len(block.pairs)
+    for block in _blocks(counts, sizes, hot, complete=False):
+        result[block.names] = block.mean_over_pairs(incomplete(block))
     return result
 
 
@@ -248,17 +250,13 @@ def mean_pair_js_of_weights(weights: Sequence[Counts], hot: OneHot) -> Floats:
     return result
 
 
-def _complete_js(block: _Block) -> Iterator[Floats]:
-    counts, sizes = block.counts, block.sizes
-    for g, h in block.pairs:
-        if (sizes[g] + 1) * (sizes[h] + 1) <= _TABLE_CELLS:
-            index = counts[g] * np.float32(sizes[h] + 1)
-            index += counts[h]
-            terms = _complete_js_table(sizes[g], sizes[h]).take(index.astype(np.intp), mode="clip")
-            yield block.js(terms)
-        else:
-            p, q = (counts[one].astype(np.float64) / sizes[one] for one in (g, h))
-            yield block.js(js_terms(p, q))
+def _js_term(x: NDArray[np.number], y: NDArray[np.number], n_p: int, n_q: int) -> Floats:
+    """Parts of JS of values with these counts, every image having a label."""
+    if (n_p + 1) * (n_q + 1) > _TABLE_CELLS:
+        return js_terms(x.astype(np.float64) / n_p, y.astype(np.float64) / n_q)
+    index = x * np.float32(n_q + 1)
+    index = index + y
+    return _complete_js_table(n_p, n_q).take(index.astype(np.intp), mode="clip")
 
 
 def _incomplete_js(block: _Block) -> Iterator[Floats]:
@@ -284,14 +282,12 @@ def mean_pair_floor(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot)
 
     Each pair's floor is that of its own pooled counts. Arguments and result as there.
     """
-    return _mean_scores(counts, sizes, hot, _complete_floor, _incomplete_floor)
+    exact = counts[0].shape[1] == 1
 
+    def term(x: NDArray[np.number], y: NDArray[np.number], n_p: int, n_q: int) -> Floats:
+        return floor_terms((x + y).astype(np.intp), n_p, n_q, exact=exact)
 
-def _complete_floor(block: _Block) -> Iterator[Floats]:
-    counts, sizes = block.counts, block.sizes
-    for g, h in block.pairs:
-        pooled = (counts[g] + counts[h]).astype(np.intp)
-        yield block.add_up(floor_terms(pooled, sizes[g], sizes[h], exact=pooled.shape[1] == 1))
+    return _mean_scores(counts, sizes, hot, term, _incomplete_floor)
 
 
 def _incomplete_floor(block: _Block) -> Iterator[Floats]:
