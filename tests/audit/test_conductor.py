@@ -12,6 +12,7 @@ from stereotrope.audit import Audit
 from stereotrope.audit.estimating import tidy_labels_of_run
 from stereotrope.audit.subjects import Subjects
 from stereotrope.errors import AuditFileError, IncompleteError, Interrupted, RunError
+from stereotrope.measure.finder import FINDERS
 from stereotrope.run import Ledger
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -97,9 +98,12 @@ def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished,
     audit().run(folder, watcher=seen)
     assert bytes_of(folder) == before
     assert seen.said == []
-    assert seen.worked == [
-        ("measure", name) for name in [*(call.name for call in audit().plan().measures), ""]
+    assert [what for _, what in seen.worked if " of " not in what] == [
+        *(call.name for call in audit().plan().measures),
+        "findings",
+        "",
     ]
+    assert {name for name, _ in seen.worked} == {"measure"}
     assert [todo for name, todo in seen.todo.items() if name not in ("measure", "report")] == [0, 0, 0, 0]
 
 
@@ -184,6 +188,38 @@ def test_a_stopped_run_is_interrupted_and_continues_to_the_same_bytes(finished, 
     assert 5 <= done < 12
     audit().run(tmp_path / "stopped")
     assert bytes_of(tmp_path / "stopped") == bytes_of(finished)
+
+
+class AtPart(Recorder):
+    """Sets an event once a measure, or the findings, say that they are at a part."""
+
+    def __init__(self, part, stop):
+        super().__init__()
+        self.part, self.stopping = part, stop
+
+    def doing(self, name, what):
+        super().doing(name, what)
+        if what == self.part:
+            self.stopping.set()
+
+
+@pytest.mark.parametrize(
+    ("part", "where"),
+    [
+        ("bds 1 of 4", r"after \d+ of \d+ measures, in bds"),
+        ("findings 1 of {finders}", "after all measures, in findings"),
+    ],
+)
+def test_a_measure_says_how_far_it_is_and_ends_between_two_of_its_parts(finished, tmp_path, part, where):
+    folder, stop = shutil.copytree(finished, tmp_path / "again"), threading.Event()
+    longer = audit(AUDIT.replace("[cup]", "[cup, car]"))
+    seen = AtPart(part.format(finders=len(FINDERS)), stop)
+    with pytest.raises(Interrupted, match=where):
+        longer.run(folder, watcher=seen, stop=stop)
+    assert seen.worked[-1] == ("measure", seen.part)
+    assert bytes_of(folder) == bytes_of(finished)
+    again = longer.run(folder)
+    assert again.estimates.height > st.open(finished).estimates.height
 
 
 def test_it_runs_inside_an_event_loop(finished, tmp_path):

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, compa
 
 WITHOUT_VIOLATIONS = "without_violations"
 """``subset`` of a score computed without the pictures that break their prompt's constraints."""
+_AFTER_ALL = "after all measures"
 
 
 def tidy_labels_of_run(subjects: Subjects, labels: pl.DataFrame) -> pl.DataFrame:
@@ -73,7 +74,7 @@ def estimate(
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
     there is one row without a value that says why; rates that need no baseline are computed without it.
     Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a second
-    time without these, as a subset. When ``stop`` is set the measure at hand is finished and
+    time without these, as a subset. When ``stop`` is set the part of a measure at hand is finished and
     :class:`~stereotrope.errors.Interrupted` raised.
 
     tidy: The frame of :func:`tidy_labels_of_run`.
@@ -109,19 +110,22 @@ def estimate(
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
-    return estimates, measure.RunFindings.of(
-        estimates,
-        _answered(plan, tables.looks) if partial else tables.looks,
-        images=images,
-        read=sources.labels,
-        frames=_taken(calls, frames),
-        said=said,
-        failed=_judged(plan, "fail"),
-        proven=_proven(plan),
-        alpha=at.alpha,
-        margin=plan.spec.alike_within,
-        look=at.look,
-    )
+    with _telling(watcher, stop, "findings", _AFTER_ALL):
+        found = measure.RunFindings.of(
+            estimates,
+            _answered(plan, tables.looks) if partial else tables.looks,
+            images=images,
+            read=sources.labels,
+            frames=_taken(calls, frames),
+            said=said,
+            failed=_judged(plan, "fail"),
+            proven=_proven(plan),
+            alpha=at.alpha,
+            margin=plan.spec.alike_within,
+            look=at.look,
+        )
+    watcher.doing("measure", "")
+    return estimates, found
 
 
 def estimate_counts(
@@ -150,9 +154,12 @@ def estimate_counts(
     read = dict.fromkeys(call.frame for call in plan.measures if not call.reads)
     frames = {frame: frame.of(tables) for frame in read}
     estimates = _stack(_computed(plan.measures, tables, frames, None, watcher, stop))
-    return estimates, measure.RunFindings.of(
-        estimates, looks, alpha=at.alpha, margin=plan.spec.alike_within, look=at.look
-    )
+    with _telling(watcher, stop, "findings", _AFTER_ALL):
+        found = measure.RunFindings.of(
+            estimates, looks, alpha=at.alpha, margin=plan.spec.alike_within, look=at.look
+        )
+    watcher.doing("measure", "")
+    return estimates, found
 
 
 def _computed(
@@ -168,13 +175,27 @@ def _computed(
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(calls), 0)
     for number, call in enumerate(calls, start=1):
-        watcher.doing("measure", call.name)
-        done += _rows(call, tables, frames, done, kept, partial)
+        of_all = f"after {number - 1} of {len(calls)} measures"
+        with _telling(watcher, stop, call.name, of_all):
+            done += _rows(call, tables, frames, done, kept, partial)
         watcher.advance("measure", number)
         refuse_stopped(stop, f"measure: stopped after {number} of {len(calls)} measures")
-    watcher.doing("measure", "")
     done += _unasked(None, tables, done)
     return done
+
+
+@contextlib.contextmanager
+def _telling(watcher: Watcher, stop: threading.Event | None, what: str, stopped: str) -> Iterator[None]:
+    """Say how far a measure is, a hundred times at most, and end it between two of its parts."""
+
+    def hear(done: int, of: int) -> None:
+        refuse_stopped(stop, f"measure: stopped {stopped}, in {what}")
+        if of > 1 and done % max(1, of // 100) == 0:
+            watcher.doing("measure", f"{what} {done:,} of {of:,}")
+
+    watcher.doing("measure", what)
+    with measure.listening(hear):
+        yield
 
 
 def _keeping(tidy: pl.DataFrame) -> pl.DataFrame | None:

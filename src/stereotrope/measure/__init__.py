@@ -21,6 +21,7 @@ from stereotrope.measure.embedding_cells import embeddings_frame
 from stereotrope.measure.findings import RunFindings, comparisons, findings
 from stereotrope.measure.interim import InterimLook
 from stereotrope.measure.join import effective_n, tidy_counts, tidy_labels, with_factors
+from stereotrope.measure.pace import listening, paced
 from stereotrope.measure.ratios.references import REFERENCES
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
@@ -47,7 +48,9 @@ __all__ = [
     "embeddings_frame",
     "estimate_frame",
     "findings",
+    "listening",
     "measure_words",
+    "paced",
     "register",
     "require_model",
     "require_one_definition",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.join import picture_reason, with_factors
+from stereotrope.measure.pace import paced
 from stereotrope.measure.seeds import across_units
 from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
 from stereotrope.measure.units import SEED_COLUMN, SEEDS_COUNTED, Claim, prompt_codes, units_of
@@ -166,7 +167,7 @@ def embedding_cells(
     if (doubled := data.filter(data.select("image_id", *keys).is_duplicated())).height:
         raise TableError(f"embeddings: image {doubled['image_id'][0]!r} stands there twice; keep one vector")
     places = data.select(*keys, "excluded").with_row_index("place")  # vectors are copied a cell at a time
-    for key, part in places.group_by(keys, maintain_order=True):
+    for key, part in paced(list(places.group_by(keys, maintain_order=True))):
         kept = taken(data, part.filter(pl.col("excluded").is_null())["place"])
         n = kept.height
         claim, (units,) = units_of(prompt_codes(kept))

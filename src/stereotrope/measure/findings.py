@@ -18,6 +18,7 @@ from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
+from stereotrope.measure.pace import paced
 from stereotrope.measure.robustness import Robustness
 from stereotrope.measure.sentences import q_text, span, two_decimals
 from stereotrope.measure.tidy import as_text, reason_given, to_polars
@@ -94,7 +95,7 @@ class RunFindings:
         )
         drawn = None if images is None else evidence.images["image_id"]
         found: list[Candidate] = []
-        for finder in finders:
+        for finder in paced(finders):
             with FINDERS.blamed(finder.name):
                 for one in finder.function(evidence):
                     _require_candidate(one, finder, drawn)

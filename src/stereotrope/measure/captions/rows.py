@@ -14,6 +14,7 @@ from stereotrope.measure.captions.frame import BY, Captions, caption_cells
 from stereotrope.measure.captions.groups import Groups
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
+from stereotrope.measure.pace import paced
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.units import SEEDS_COUNTED, Claim
 from stereotrope.stats import ScoreOfSums, cluster_share_interval
@@ -85,7 +86,7 @@ def over_cells(source: str) -> Callable[[CellFunction[Arguments]], CaptionMeasur
             how: dict[str, Any] = {"definition": definition, "level": level}
             how |= {"n_bootstrap": n_bootstrap, "seed": seed}
             cells = caption_cells(captions, measure=name, by=by, **how)
-            made = (row for cell in cells for row in rows_of(cell, *given, **arguments))
+            made = (row for cell in paced(cells) for row in rows_of(cell, *given, **arguments))
             return estimate_frame(made, factors=tuple(by))
 
         frame, *shared = inspect.signature(measure).parameters.values()

@@ -16,6 +16,7 @@ from stereotrope.measure.divergence.uncertainty import (
     prompt_scores,
     unlike_prompts,
 )
+from stereotrope.measure.pace import paced
 from stereotrope.measure.units import SEEDS_COUNTED, Claim, units_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -47,7 +48,7 @@ def compare_groups(
     seeds = seeds_of_groups(coded, [(one.groups, one.attributes) for one in comparisons])
     return [
         {**one.row, **row}
-        for one, shared in zip(comparisons, seeds, strict=True)
+        for one, shared in paced(list(zip(comparisons, seeds, strict=True)))
         for row in _compared(coded, one, shared, how)
     ]
 

@@ -16,6 +16,7 @@ from stereotrope.measure.divergence.coded import CodedLabels, CodedScope, Codes,
 from stereotrope.measure.divergence.concentration import Scored, Scoring, ends, score, together
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
+from stereotrope.measure.pace import paced
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.measure.units import SEEDS_COUNTED, THESE_PROMPTS
 from stereotrope.stats import normal_quantile, resampled_counts, special
@@ -183,7 +184,7 @@ def vac(
         _Values(lists, *_pools(coded, over)),
     )
     rows: list[dict[str, Any]] = []
-    for scope in coded.scopes():
+    for scope in paced(list(coded.scopes())):
         levels = dict(zip(factors, scope.levels, strict=True))
         for name, images in scope.groups.items():
             row = {"definition": definition, **levels, group: name, "level": level}
