@@ -25,6 +25,28 @@ def test_a_value_other_cells_show_has_share_0_with_an_interval(make_labels) -> N
     assert row["high"] == pytest.approx(0.161, abs=1e-3)
 
 
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_of_very_many_values_rare_ones_have_rows_where_they_are_seen(make_labels, simultaneous) -> None:
+    many = {f"v{at:03}": 3 if at < 100 else 1 for at in range(150)}
+    women, nobody = {"v000": 1, "v149": 2}, {"unclear": 3}
+    sides = {"base": many, "women": women, "nobody": nobody}
+    labels = make_labels({("m", "car", group): seen for group, seen in sides.items()})
+    found = share(labels, by=("group",), simultaneous=simultaneous)
+    # The most frequent hundred: v149 is seen three times, and v099 last of those that are by name.
+    frequent = ["v000", *(f"v{at:03}" for at in range(1, 99)), "v099"]
+    rare = [f"v{at:03}" for at in range(100, 149)]
+    assert found.filter(group="base")["category"].to_list() == [*frequent, "v149", *rare]
+    assert found.filter(group="women")["category"].to_list() == [*frequent, "v149"]
+    assert found.filter(group="nobody")["category"].to_list() == frequent
+    assert found.filter(group="women")["numerator"].to_list() == [1, *[0] * 99, 2]
+    # A row says what it would if its value were asked for.
+    every = [*frequent, "v149", *rare]
+    named = share(labels, value=every, by=("group",), simultaneous=simultaneous)
+    assert named.height == 3 * 150
+    keys = ["group", "category"]
+    assert found.equals(named.join(found.select(keys), on=keys, how="semi"), null_equal=True)
+
+
 def test_share_is_undefined_without_usable_labels(make_labels) -> None:
     labels = make_labels({("m", "car", "women"): {"unclear": 4, None: 1}, ("m", "car", "base"): {"grey": 1}})
     row = share(labels, by=("group",)).filter(group="women").row(0, named=True)

@@ -78,8 +78,8 @@ def average(
     three in ten far from it, it covered 0.94 to 0.97 from 8 levels on, and 0.87 to 0.89 over 3 to 5: so few
     may all be near the bound, and show no far one. ``value`` is as biased as its scores: means of
     divergences compare by ``excess``. A category that
-    ``share_difference`` does not list for a level counts as missing there: name the categories with its
-    ``value=``.
+    ``share_difference``, or ``share`` of very many values, does not list for a level counts as missing there:
+    name the categories with ``value=``.
 
     References
     ----------

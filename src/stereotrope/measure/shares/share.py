@@ -16,6 +16,8 @@ from stereotrope.stats import ICC_GRID, wilson
 from stereotrope.stats.arrays import Floats
 
 _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
+_EVERYWHERE = 100
+"""Values of an attribute, the most frequent, that have a row in every cell, seen there or not."""
 
 
 @register(
@@ -60,9 +62,10 @@ def share(
     -------
     polars.DataFrame
         Estimates, one row a cell, attribute and ``category``; ``value`` in [0, 1]. A value that only other
-        cells show has share 0 with its interval. ``n`` below 10 is flagged ``small_n``. Where more than 5%
-        of a cell's labels are missing (labels outside ``of`` are not), ``bound_low`` and ``bound_high`` are
-        the share if none, and if all, of these were the category.
+        cells show has share 0 with its interval; where none are named, beyond the 100 most frequent values of
+        an attribute a cell has rows of those that it shows. ``n`` below 10 is flagged ``small_n``. Where more
+        than 5% of a cell's labels are missing (labels outside ``of`` are not), ``bound_low`` and
+        ``bound_high`` are the share if none, and if all, of these were the category.
 
     Undefined
     ---------
@@ -110,12 +113,15 @@ def _shares(
     meant: Named, names: Sequence[str] | None, *, by: Sequence[str], simultaneous: bool = False, level: float
 ) -> pl.DataFrame:
     table = read_cell_table(meant.labels, by=by, attributes=names, of=meant.allowed)
-    listed = {name: meant.wanted or meant.allowed or seen for name, seen in table.categories().items()}
+    named = meant.wanted or meant.allowed
+    listed = {name: named or seen for name, seen in table.categories().items()}
+    most = None if named else _EVERYWHERE
     asked = pl.DataFrame(
-        {"attribute": list(listed), "category": [list(of) for of in listed.values()]},
-        schema={"attribute": pl.String, "category": pl.List(pl.String)},
+        [(name, list(of[:most]), len(of)) for name, of in listed.items()],
+        schema={"attribute": pl.String, "category": pl.List(pl.String), "n_categories": pl.Int64},
+        orient="row",
     )
-    fewer = pl.lit(1 - level) / (pl.col("category").list.len().clip(1) if simultaneous else 1)
+    fewer = pl.lit(1 - level) / (pl.col("n_categories").clip(1) if simultaneous else 1)
     cells = table.cells.with_row_index("cell").join(asked, on="attribute", maintain_order="left")
     annotators = table.levels["annotator"] if "annotator" in by else None
     trouble = meant.why_nots(table.cells["attribute"], annotators)
@@ -126,9 +132,15 @@ def _shares(
     cells = cells.with_columns(trials=_trials(table, cells["each"].to_numpy()))
     method = pl.when(pl.Series(table.alone)).then(pl.lit("Beta-binomial")).otherwise(pl.lit("Wilson"))
     if simultaneous:
-        method = pl.format("Goodman, simultaneous over {} categories", pl.col("category").list.len())
+        method = pl.format("Goodman, simultaneous over {} categories", "n_categories")
     cells = cells.with_columns(method=pl.concat_str(method, _clusters(table, cells["trials"])))
     rows = cells.explode("category", empty_as_null=True)
+    rare = [
+        (name, value, at) for name, of in listed.items() for at, value in enumerate(of[most or len(of) :])
+    ]
+    if rare:
+        kept = {"attribute": pl.String, "category": pl.String, "rank": pl.Int64}
+        rows = _with_rare(rows, table, pl.DataFrame(rare, schema=kept, orient="row"))
     rows = rows.with_columns(numerator=table.count(rows["cell"], rows["category"]))
     low, high = _intervals(rows, table)
     k, n, missing = pl.col("numerator"), pl.col("n"), pl.col("missing")
@@ -228,6 +240,18 @@ def female_ratio(
         definition=pl.lit("everyday"),
         source=pl.lit("everyday gender, R_f; interval Wilson 1927"),
     )
+
+
+def _with_rare(rows: pl.DataFrame, table: CellTable, rare: pl.DataFrame) -> pl.DataFrame:
+    """The rows and, of each cell, those of the ``rare`` values that it shows.
+
+    A row of every value in every cell would be as many as the square of what was labelled.
+    """
+    cells = rows.unique("cell", maintain_order=True)
+    shown = table.values.select("cell", category="value").join(cells.drop("category"), on="cell")
+    shown = shown.join(rare, on=["attribute", "category"]).select(*rows.columns, "rank")
+    together = pl.concat([rows.with_columns(rank=pl.lit(-1, pl.Int64)), shown])
+    return together.sort("cell", "rank", maintain_order=True).drop("rank")
 
 
 def _trials(table: CellTable, level: Floats) -> pl.Series:
