@@ -15,6 +15,7 @@ from stereotrope.stats.counts import (
     one_hot,
     tally,
     tally_draws,
+    tally_of_rows,
 )
 from stereotrope.stats.distinct_rows import DistinctRows
 from stereotrope.stats.divergence import js_terms
@@ -120,12 +121,12 @@ def _one_by_one(
     hot = one_hot(codes[np.argsort(group, kind="stable")])
     firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
     draw = _kept_weights if len(codes) * n_resamples <= _KEPT_CELLS else _kept_weights.__wrapped__
+    parts = [(part, tally_of_rows(hot.columns[part])) for _, part in hot.parts]
     counts = []
     for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
         drawn = np.empty((len(hot.columns), n_resamples), np.float32)
-        for rank, (_, part) in enumerate(hot.parts):
-            weights = draw(first, n, len(codes), n_resamples, seed, g, rank)
-            drawn[part] = tally(hot.columns[part], weights)
+        for rank, (part, tallied) in enumerate(parts):
+            drawn[part] = tallied(draw(first, n, len(codes), n_resamples, seed, g, rank))
         counts.append(drawn)
     return hot, counts
 

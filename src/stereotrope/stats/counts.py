@@ -117,7 +117,9 @@ def tally_few(columns: Counts, weights: Counts) -> NDArray[np.int32]:
     return counts.reshape(3 * third, n_replicates)[:n_columns]
 
 
-def tally_of_rows(columns: NDArray[_Number]) -> Callable[[NDArray[np.floating]], NDArray[_Number]]:
+def tally_of_rows(
+    columns: NDArray[_Number],
+) -> Callable[[NDArray[np.floating | np.uint8]], NDArray[_Number]]:
     """What :func:`tally` of these columns is of any weights; of many values most of a column is empty."""
     if _SPARSE * np.count_nonzero(columns) > columns.size:
         return partial(tally, columns)
