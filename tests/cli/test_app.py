@@ -277,8 +277,9 @@ def test_ctrl_c_finishes_what_is_in_flight_says_how_to_continue_and_exits_130(tm
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
-    assert re.search(r"^continue with: .*", errors, flags=re.MULTILINE)
-    assert "run audit.yaml -o run" in errors
+    assert re.search(
+        r"^continue with: python -m stereotrope run audit.yaml -o run$", errors, flags=re.MULTILINE
+    )
     assert "Traceback" not in errors
     plan = stereotrope("run", "audit.yaml", "-o", "run", "--plan", cwd=tmp_path)
     done = int(re.search(r"generate\s+calibrated\s+800\s+(\d+)", plan.out).group(1))

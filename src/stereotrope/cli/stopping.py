@@ -27,7 +27,9 @@ def keeps() -> bool:
 
 def command_line() -> str:
     """The command as it can be pasted into a shell."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    program = Path(sys.argv[0]).name
+    started = ["python", "-m", "stereotrope"] if program == "__main__.py" else [program]
+    return shlex.join([*started, *sys.argv[1:]])
 
 
 def stopped(where: str, number: int) -> Interrupted:
