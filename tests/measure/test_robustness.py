@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -101,3 +103,26 @@ def test_labels_that_are_missing_on_one_side_are_told_with_what_they_allow() -> 
     (told,) = found.filter(list="difference")["sentence"].to_list()
     assert "labels are missing, and with these it may be between" in told
     assert told.endswith("; the labels that are missing could undo it.")
+
+
+def test_what_missing_labels_allow_holds_what_was_drawn_though_others_were_told() -> None:
+    told = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        # Nothing differs in what is drawn; of the group half of what shows it could not be told.
+        base, drawn = rng.binomial(80, 0.5, size=2)
+        untold, others = rng.binomial(drawn, 0.5), rng.binomial(80 - drawn, 0.05)
+        counts = {
+            "yes": (base, drawn - untold),
+            "no": (80 - base, 80 - drawn - others),
+            "unclear": (0, untold + others),
+        }
+        labels = looks(counts)
+        found = measure.findings(measure.share_difference(labels, within=("generator",)), labels)
+        told += found.filter(list="difference")["sentence"].to_list()
+    assert len(told) > 5
+    ends = [
+        re.search(r"it may be between (\S+) and (\d[\d.]*)", one.replace("−", "-")).groups() for one in told
+    ]
+    assert np.mean([float(low) <= 0 <= float(high) for low, high in ends]) >= 0.95
+    assert all(one.endswith("; the labels that are missing could undo it.") for one in told)

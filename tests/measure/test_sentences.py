@@ -68,3 +68,19 @@ def test_numbers_in_words() -> None:
     assert span(-0.1, 0.25) == " [−0.10 to 0.25]"
     assert span(None, 0.25) == ""
     assert (q_text(0.0004), q_text(0.0123), q_text(None)) == ("q < 0.001", "q = 0.012", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.254, "0.25"),
+        (-0.11, "−0.11"),
+        (0.0034, "0.003"),
+        (-0.0046, "−0.005"),
+        (0.00021, "0.0002"),
+        (-1e-9, "0.00"),
+        (0.0, "0.00"),
+    ],
+)
+def test_what_is_not_0_is_not_shown_as_0_and_0_has_no_sign(value, text) -> None:
+    assert two_decimals(value) == text

@@ -226,9 +226,8 @@ class Differences:
         rest = verdicts["not enough"]
         others = f" Of {_thousands(rest)} these pictures cannot say which." if rest else ""
         n = verdicts["alike"]
-        return (
-            f" {_thousands(n)} {'is' if n == 1 else 'are'} alike within ±{two_decimals(self.margin)}.{others}"
-        )
+        alike = f"alike on average, within ±{two_decimals(self.margin)}"
+        return f" {_thousands(n)} {'is' if n == 1 else 'are'} {alike}.{others}"
 
     @cached_property
     def sizes(self) -> list[tuple[int, int]]:
@@ -240,7 +239,8 @@ class Differences:
         if not self.sizes:
             return ""
         n, m = (median_low(side) for side in zip(*self.sizes, strict=True))
-        pictures = f"{n} picture{'s' * (n != 1)} a condition"
+        typically = "typically " if len(set(self.sizes)) > 1 else ""
+        pictures = f"{typically}{n} picture{'s' * (n != 1)} a condition"
         return pictures if n == m else f"{pictures} and {m} of what it is compared with"
 
     def _least(self) -> float:

@@ -305,12 +305,20 @@ class RunEvidence:
         return self.differences([(c, value)], level)[0]
 
     def bounds(self, c: Candidate) -> tuple[float, float] | None:
-        """What the difference of a candidate may be if labels that are missing count; None where few are."""
+        """What the difference of a candidate may be if labels that are missing count; None where few are.
+
+        As far beyond the least and the greatest that these allow as its interval reaches beyond what is seen.
+        """
         if c.wording is None or c.attribute is None or c.category is None or c.sentence:
             return None
         scopes = c.scope, c.wording.reference_scope(c.scope)
         told = self.pictures.bounds(c.attribute, scopes, c.category)
-        return (told["bound_low"], told["bound_high"]) if told else None
+        known = (c.interval or self.difference(c, c.category, c.level or self.level)) if told else None
+        if known is None:
+            return None
+        value, *ends = known
+        low, high = (0.0 if end is None else end - value for end in ends)
+        return max(-1.0, told["bound_low"] + low), min(1.0, told["bound_high"] + high)
 
     def ends(self, c: Candidate, value: str, level: float) -> tuple[str, str]:
         """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""

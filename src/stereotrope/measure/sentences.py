@@ -29,8 +29,9 @@ def quoted(text: str) -> str:
 
 
 def two_decimals(value: float) -> str:
-    """Two decimals with a true minus sign."""
-    return f"{value:.2f}".replace("-", "−")
+    """Two decimals with a true minus sign, or three or four where fewer would show 0 for what is none."""
+    texts = (f"{value:.{digits}f}" for digits in (2, 3, 4))
+    return next((text for text in texts if float(text)), "0.00").replace("-", "−")
 
 
 def span(low: float | None, high: float | None) -> str:

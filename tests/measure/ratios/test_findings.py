@@ -91,9 +91,10 @@ def test_level_of_whole_lists_of_ratios(skewed: bool, capsys) -> None:
 
 def test_a_model_that_shows_more_is_named_with_the_model_it_is_compared_with() -> None:
     found = measure.findings(estimates_of(3, more=0.3), LABELS).filter(list="difference")
-    where = "Over 20 scenarios (prompt_group “g0”), “gender” is labelled “female”"
-    for beside in ("“a”", "all on average"):
-        told = f"{where} more often with generator “b” than with {beside}; on average by 0."
+    part = "“female” is a larger part of the labels of “gender” that count"
+    where = f"Over 20 scenarios (prompt_group “g0”), {part}"
+    for beside in ("with “a”", "on average of all"):
+        told = f"{where} with generator “b” than {beside}; the difference is, on average, 0."
         assert found["sentence"].str.starts_with(told).any()
     assert found["sentence"].str.contains("g0", literal=True).all()
     (first,) = found.filter(pl.col("sentence").str.contains("“b” than with “a”", literal=True)).to_dicts()

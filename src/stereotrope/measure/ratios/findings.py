@@ -33,7 +33,7 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
             category=row["category"],
             value=row["value"],
             interval=(row["value"], row["low"], row["high"]),
-            size="on average by",
+            size="the difference is, on average,",
             parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
             # What it counts are scenarios.
             labelled=None,
@@ -45,11 +45,12 @@ def _told(row: Mapping[str, Any], scope: Mapping[str, str]) -> str:
     contrast = row["contrast"]
     others = [f"{clean(name)} {quoted(level)}" for name, level in scope.items() if name != contrast]
     where = f" ({', '.join(others)})" if others else ""
-    seen = f"{quoted(row['attribute'].replace('_', ' '))} is labelled {quoted(str(row['category']))}"
-    often = "more often" if row["value"] > 0 else "less often"
-    beside = "all on average" if row["reference"] is None else quoted(row["reference"])
+    part = f"{quoted(str(row['category']))} is a {'larger' if row['value'] > 0 else 'smaller'} part"
+    # Others, such as unclear ones, are no part of a ratio.
+    of = f"of the labels of {quoted(row['attribute'].replace('_', ' '))} that count"
+    beside = "on average of all" if row["reference"] is None else f"with {quoted(row['reference'])}"
     this = f"{clean(contrast)} {quoted(scope[contrast])}"
-    return f"Over {row['n']} scenarios{where}, {seen} {often} with {this} than with {beside}."
+    return f"Over {row['n']} scenarios{where}, {part} {of} with {this} than {beside}."
 
 
 def _shown(evidence: RunEvidence, row: Mapping[str, Any], scope: Mapping[str, str]) -> list[str]:
