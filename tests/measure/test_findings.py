@@ -15,6 +15,7 @@ from stereotrope.measure import (
     dominance_shift,
     estimate_frame,
     refusal_rate,
+    share,
     share_difference,
     tidy_labels,
     with_factors,
@@ -279,6 +280,32 @@ def test_attributes_that_lack_the_same_pictures_are_one_finding(make_labels) -> 
         "“lexicon” that can be used (unclear: 5)."
     ]
     assert found["attribute"].to_list() == [None]
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_labels_that_are_missing_of_one_model_are_told_of_it(make_labels, counted) -> None:
+    seen = {"a": {"x": 58, "unclear": 2}, "b": {"x": 36, "unclear": 24}, "c": {"x": 50, "unclear": 10}}
+    sides = {(model, "car", group): n for model, n in seen.items() for group in ("base", "women")}
+    labels = make_labels(sides).with_columns(
+        excluded=pl.when(pl.col("value") == "unclear").then(pl.lit("unclear"))
+    )
+    if counted:
+        alike = [name for name in labels.columns if name != "image_id"]
+        labels = labels.group_by(alike, maintain_order=True).agg(n_subjects=pl.len())
+    (told,) = findings(share(labels), labels).filter(kind="instrument")["sentence"].to_list()
+    assert told == (
+        "72 of 360 pictures have no label of the product colour that can be used (unclear: 72); 48 of 120 "
+        "with generator “b”, but 4 of 120 with generator “a”."
+    )
+
+
+def test_labels_that_are_missing_as_often_everywhere_are_told_of_none(make_labels) -> None:
+    sides = {(model, "car", "base"): {"x": 45 + at, "unclear": 15 - at} for at, model in enumerate("abc")}
+    labels = make_labels(sides).with_columns(
+        excluded=pl.when(pl.col("value") == "unclear").then(pl.lit("unclear"))
+    )
+    (told,) = findings(share(labels), labels).filter(kind="instrument")["sentence"].to_list()
+    assert told.endswith("that can be used (unclear: 42).")
 
 
 def test_a_sample_by_people_is_no_failure_to_label_the_rest(make_labels) -> None:

@@ -11,12 +11,15 @@ from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
 from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
+from stereotrope.stats import wilson
 from stereotrope.tables import N_SUBJECTS, kept_images
 
 _MARK = "text_mark"
 """Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
 _LITTLE_LABELLED = 0.05
 """Share of unusable labels above which the annotator itself is a finding."""
+_UNEVEN = 0.01
+"""How often labels that are missing evenly are called uneven, at most, over the levels of a factor."""
 _LOW_ACCURACY = 0.90
 """Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
 _OF_A_COIN = 0.5
@@ -34,38 +37,65 @@ def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     tidy = evidence.labels
     by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
     there = tidy.filter(~pl.col("excluded").fill_null("").is_in(list(PICTURE_REASONS)))
+    factors = [name for name in evidence.pictures.varying if name != "annotator"]
     if N_SUBJECTS in tidy.columns:
-        yield from _unusable_counts(there, by)
+        yield from _unusable_counts(there, by, factors)
         return
     alike: dict[tuple[Any, ...], list[str]] = {}
     for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
         # A picture may have several labels: it is lost where none of them can be used.
         unusable = pl.col("excluded").is_not_null().all().over("image_id")
-        lost = part.filter(unusable).unique("image_id", keep="first", maintain_order=True)
-        n = part["image_id"].n_unique()
+        pictures = part.with_columns(lost=unusable, n=1)
+        pictures = pictures.unique("image_id", keep="first", maintain_order=True)
         if len(key) > 1 and (key[1], key[0]) in evidence.proven:
             # Who is taken for right need not label all pictures: what was never asked is no failure.
-            asked = lost.filter(pl.col("excluded") != NOT_LABELLED)
-            n, lost = n - lost.height + asked.height, asked
+            pictures = pictures.filter(~pl.col("lost") | (pl.col("excluded") != NOT_LABELLED))
+        n, lost = pictures.height, pictures.filter("lost")
         if lost.height <= _LITTLE_LABELLED * n:
             continue
         reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
         annotator = key[1] if len(key) > 1 else None
-        same = (annotator, n, reasons, tuple(lost["image_id"].to_list()))
+        same = (annotator, n, reasons, tuple(lost["image_id"].to_list()), _where(pictures, factors))
         alike.setdefault(same, []).append(str(key[0]))
-    for (annotator, n, reasons, images), attributes in alike.items():
-        yield _unusable(annotator, attributes, len(images), n, reasons, images)
+    for (annotator, n, reasons, images, where), attributes in alike.items():
+        yield _unusable(annotator, attributes, len(images), n, reasons, images, where)
 
 
-def _unusable_counts(there: pl.DataFrame, by: Sequence[str]) -> Iterator[Candidate]:
+def _unusable_counts(there: pl.DataFrame, by: Sequence[str], factors: Sequence[str]) -> Iterator[Candidate]:
     """The same of labels that are counted, one each."""
     reason = pl.col("excluded")
-    counted = there.group_by(*by, reason).agg(n=pl.col(N_SUBJECTS).sum())
-    for key, part in counted.sort(by, maintain_order=True).group_by(by, maintain_order=True):
-        lost, n = part.filter(reason.is_not_null()), int(part["n"].sum())
+    for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
+        counted = part.group_by(reason).agg(n=pl.col(N_SUBJECTS).sum())
+        lost, n = counted.filter(reason.is_not_null()), int(counted["n"].sum())
         if (missing := int(lost["n"].sum())) > _LITTLE_LABELLED * n:
             reasons = sorted(lost.select("excluded", "n").iter_rows(), key=lambda i: (-i[1], i[0]))
-            yield _unusable(key[1] if len(key) > 1 else None, [str(key[0])], missing, n, reasons, ())
+            where = _where(part.select(*factors, n=N_SUBJECTS, lost=reason.is_not_null()), factors)
+            yield _unusable(key[1] if len(key) > 1 else None, [str(key[0])], missing, n, reasons, (), where)
+
+
+def _where(pictures: pl.DataFrame, factors: Sequence[str]) -> str:
+    """Two levels of the factor by which labels are missing most unevenly, if that is beyond chance.
+
+    pictures: The factors, how many pictures ``n`` a row stands for, and whether these are ``lost``.
+    """
+    found = [(0.0, "")]
+    for factor in factors:
+        levels = pictures.group_by(factor).agg(pl.col("n").sum(), k=(pl.col("n") * pl.col("lost")).sum())
+        levels = levels.filter(pl.col(factor).is_not_null(), pl.col("n") >= SMALL_N)
+        if levels.height < 2:
+            continue
+        low, high = wilson(levels["k"].to_numpy(), levels["n"].to_numpy(), level=1 - _UNEVEN / levels.height)
+        levels = levels.with_columns(low=low, high=high, share=pl.col("k") / pl.col("n")).sort(
+            "share", factor
+        )
+        least, *_, most = levels.rows(named=True)
+        if most["low"] > least["high"]:
+            words = (
+                f"{one['k']} of {one['n']} with {clean(factor)} {quoted(str(one[factor]))}"
+                for one in (most, least)
+            )
+            found.append((most["share"] - least["share"], f"; {', but '.join(words)}"))
+    return max(found)[1]
 
 
 def _unusable(
@@ -75,12 +105,13 @@ def _unusable(
     n: int,
     reasons: Sequence[tuple[str, int]],
     images: Sequence[str],
+    where: str,
 ) -> Candidate:
     who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""
     listed = ", ".join(f"{clean(reason)}: {times}" for reason, times in reasons)
     names = _series([clean(attribute).replace("_", " ") for attribute in attributes])
     has = "has" if lost == 1 else "have"
-    sentence = f"{lost} of {n} pictures {has} no label of {names}{who} that can be used ({listed})."
+    sentence = f"{lost} of {n} pictures {has} no label of {names}{who} that can be used ({listed}){where}."
     scope = {"annotator": str(annotator)} if who else {}
     one = attributes[0] if len(attributes) == 1 else None
     return Candidate.warns(scope, one, sentence, "share", images=images)
