@@ -25,6 +25,8 @@ _LOW_ACCURACY = 0.90
 _OF_A_COIN = 0.5
 """Agreement that an interval of fewer than ten answers must end below, as that of 0 of 4 does."""
 
+_N, _LOST = "\0n", "\0lost"
+"""Columns under names that no factor has."""
 _MOST_NAMED = 6
 """Attributes that one sentence names."""
 _MOST_READ = 3
@@ -45,12 +47,12 @@ def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
         # A picture may have several labels: it is lost where none of them can be used.
         unusable = pl.col("excluded").is_not_null().all().over("image_id")
-        pictures = part.with_columns(lost=unusable, n=1)
+        pictures = part.with_columns(unusable.alias(_LOST), pl.lit(1).alias(_N))
         pictures = pictures.unique("image_id", keep="first", maintain_order=True)
         if len(key) > 1 and (key[1], key[0]) in evidence.proven:
             # Who is taken for right need not label all pictures: what was never asked is no failure.
-            pictures = pictures.filter(~pl.col("lost") | (pl.col("excluded") != NOT_LABELLED))
-        n, lost = pictures.height, pictures.filter("lost")
+            pictures = pictures.filter(~pl.col(_LOST) | (pl.col("excluded") != NOT_LABELLED))
+        n, lost = pictures.height, pictures.filter(_LOST)
         if lost.height <= _LITTLE_LABELLED * n:
             continue
         reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
@@ -69,29 +71,30 @@ def _unusable_counts(there: pl.DataFrame, by: Sequence[str], factors: Sequence[s
         lost, n = counted.filter(reason.is_not_null()), int(counted["n"].sum())
         if (missing := int(lost["n"].sum())) > _LITTLE_LABELLED * n:
             reasons = sorted(lost.select("excluded", "n").iter_rows(), key=lambda i: (-i[1], i[0]))
-            where = _where(part.select(*factors, n=N_SUBJECTS, lost=reason.is_not_null()), factors)
+            counts = part.with_columns(reason.is_not_null().alias(_LOST), pl.col(N_SUBJECTS).alias(_N))
+            where = _where(counts, factors)
             yield _unusable(key[1] if len(key) > 1 else None, [str(key[0])], missing, n, reasons, (), where)
 
 
 def _where(pictures: pl.DataFrame, factors: Sequence[str]) -> str:
     """Two levels of the factor by which labels are missing most unevenly, if that is beyond chance.
 
-    pictures: The factors, how many pictures ``n`` a row stands for, and whether these are ``lost``.
+    pictures: The factors, how many pictures ``_N`` a row stands for, and whether these are ``_LOST``.
     """
     found = [(0.0, "")]
     for factor in factors:
-        levels = pictures.group_by(factor).agg(pl.col("n").sum(), k=(pl.col("n") * pl.col("lost")).sum())
-        levels = levels.filter(pl.col(factor).is_not_null(), pl.col("n") >= SMALL_N)
+        levels = pictures.group_by(level=factor).agg(n=pl.col(_N).sum(), k=(pl.col(_N) * pl.col(_LOST)).sum())
+        levels = levels.filter(pl.col("level").is_not_null(), pl.col("n") >= SMALL_N)
         if levels.height < 2:
             continue
         low, high = wilson(levels["k"].to_numpy(), levels["n"].to_numpy(), level=1 - _UNEVEN / levels.height)
         levels = levels.with_columns(low=low, high=high, share=pl.col("k") / pl.col("n")).sort(
-            "share", factor
+            "share", "level"
         )
         least, *_, most = levels.rows(named=True)
         if most["low"] > least["high"]:
             words = (
-                f"{one['k']} of {one['n']} with {clean(factor)} {quoted(str(one[factor]))}"
+                f"{one['k']} of {one['n']} with {clean(factor)} {quoted(str(one['level']))}"
                 for one in (most, least)
             )
             found.append((most["share"] - least["share"], f"; {', but '.join(words)}"))

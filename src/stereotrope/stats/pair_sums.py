@@ -29,6 +29,8 @@ def pair_sums(counts: Sequence[Counts], sizes: Sequence[int], term: PairTerm) ->
     sizes: Images in each group.
     """
     pairs = list(combinations(range(len(counts)), 2))
+    if len(pairs) == 1:
+        return term(counts[0], counts[1], sizes[0], sizes[1])
     tops = np.max([one.max(axis=1, initial=0) for one in counts], axis=0).astype(np.int64)
     states = (tops + 1) * len(set(sizes))
     by_state = (states**2 <= _PRODUCTS * len(pairs)) & (tops < 1 << 8)
