@@ -131,3 +131,11 @@ def test_arguments_that_do_not_fit_are_refused(make_labels) -> None:
             measure(labels, min_n=0)
         with pytest.raises(UsageError, match="'group' is compared and cannot be in within"):
             measure(labels, within=["object", "group"])
+
+
+def test_a_floor_is_the_same_to_the_last_bit_each_time(make_labels) -> None:
+    seen = {f"v{at:03}": 2 + at % 5 for at in range(300)}
+    counts = {("m", "car", group): seen for group in ("base", "women")}
+    labels = make_labels(counts | {("m", "car", f"g{at}"): {"v001": 2} for at in range(4)})
+    floors = {deterministic_share(labels, min_n=1)["floor"].to_numpy().tobytes() for _ in range(12)}
+    assert len(floors) == 1

@@ -153,10 +153,15 @@ def _chance(table: CellTable, within: Sequence[str]) -> Floats:
     """Probability that each cell shows one value only when its images are drawn from all groups'."""
     _, pool = _numbered(_with_attribute(table, within))
     shown = table.values.with_columns(pool=pool[table.values["cell"].to_numpy()])
-    counts = shown.group_by("pool", "value").agg(pl.col("k").sum())
+    # In one order always: sums of numbers in another differ in their last digits.
+    counts = shown.group_by("pool", "value").agg(pl.col("k").sum()).sort("pool", "value")
     counts = counts.with_columns(total=pl.col("k").sum().over("pool"))
     cells = pl.DataFrame({"pool": pool, "n": table.cells["n"]}).with_row_index("cell")
-    able = cells.filter(pl.col("n") > 0).join(counts, on="pool").filter(pl.col("k") >= pl.col("n"))
+    able = (
+        cells.filter(pl.col("n") > 0)
+        .join(counts, on="pool", maintain_order="left_right")
+        .filter(pl.col("k") >= pl.col("n"))
+    )
     n, k, total = (able[name].to_numpy() for name in ("n", "k", "total"))
 
     def log_choose(of: NDArray[np.int64]) -> Any:
