@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stereotrope.measure.sentences import Wording, clean, q_text, quoted, span, two_decimals
+from stereotrope.measure.sentences import Wording, clean, decimals_of, q_text, quoted, span
 
 OBJECTS = Wording("group", "base", ["generator", "object", "group", "phrasing"])
 SCOPE = {"generator": "m1", "object": "car", "group": "women"}
@@ -63,7 +63,7 @@ def test_foreign_text_cannot_close_its_quotation() -> None:
 
 
 def test_numbers_in_words() -> None:
-    assert two_decimals(-0.456) == "−0.46"
+    assert decimals_of(-0.456) == "−0.46"
     assert span(0.1, 0.25) == " [0.10–0.25]"
     assert span(-0.1, 0.25) == " [−0.10 to 0.25]"
     assert span(None, 0.25) == ""
@@ -83,4 +83,4 @@ def test_numbers_in_words() -> None:
     ],
 )
 def test_what_is_not_0_is_not_shown_as_0_and_0_has_no_sign(value, text) -> None:
-    assert two_decimals(value) == text
+    assert decimals_of(value) == text

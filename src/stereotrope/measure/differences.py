@@ -14,7 +14,7 @@ import numpy as np
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook, place_key
 from stereotrope.measure.selection import Size, at_level, chosen_level
-from stereotrope.measure.sentences import two_decimals
+from stereotrope.measure.sentences import decimals_of
 from stereotrope.stats import benjamini_hochberg, cauchy_combined, count_able, fewest_told, smallest_shift
 from stereotrope.stats.arrays import Floats
 
@@ -226,7 +226,7 @@ class Differences:
         rest = verdicts["not enough"]
         others = f" Of {_thousands(rest)} these pictures cannot say which." if rest else ""
         n = verdicts["alike"]
-        alike = f"alike on average, within ±{two_decimals(self.margin)}"
+        alike = f"alike on average, within ±{decimals_of(self.margin)}"
         return f" {_thousands(n)} {'is' if n == 1 else 'are'} {alike}.{others}"
 
     @cached_property
@@ -257,9 +257,9 @@ class Differences:
         if math.isnan(least):
             what = "not even a complete shift would have been found four times in five"
         elif self.found:
-            what = f"shifts above {two_decimals(least)} are found four times in five"
+            what = f"shifts above {decimals_of(least)} are found four times in five"
         else:
-            what = f"only shifts above {two_decimals(least)} would have been found"
+            what = f"only shifts above {decimals_of(least)} would have been found"
         return f"; with {self._of_pictures()} {what}"
 
 

@@ -20,7 +20,7 @@ from stereotrope.measure.instrument_warnings import unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.pace import paced
 from stereotrope.measure.robustness import Robustness
-from stereotrope.measure.sentences import q_text, span, two_decimals
+from stereotrope.measure.sentences import decimals_of, q_text, span
 from stereotrope.measure.tidy import as_text, reason_given, to_polars
 from stereotrope.tables import (
     COMPARISONS,
@@ -286,10 +286,10 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
             if across
             else ""
         )
-        size = f"{c.size} {two_decimals(value)}{span(low, high)} ({q_text(c.q)}{before}{wide})"
+        size = f"{c.size} {decimals_of(value)}{span(low, high)} ({q_text(c.q)}{before}{wide})"
         sentence = f"{sentence.removesuffix('.')}; {size}"
         if (bounds := evidence.bounds(c)) is not None:
-            ends = " and ".join(map(two_decimals, bounds))
+            ends = " and ".join(map(decimals_of, bounds))
             sentence += f"; labels are missing, and with these it may be between {ends}"
     shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
     further = [f"{len(left)} more annotators"] if left else []

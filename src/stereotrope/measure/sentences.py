@@ -28,7 +28,7 @@ def quoted(text: str) -> str:
     return f"“{clean(text).replace('“', '‘').replace('”', '’')}”"
 
 
-def two_decimals(value: float) -> str:
+def decimals_of(value: float) -> str:
     """Two decimals with a true minus sign, or three or four where fewer would show 0 for what is none."""
     texts = (f"{value:.{digits}f}" for digits in (2, 3, 4))
     return next((text for text in texts if float(text)), "0.00").replace("-", "−")
@@ -38,7 +38,7 @@ def span(low: float | None, high: float | None) -> str:
     """An interval in brackets, nothing where it is not known."""
     if low is None or high is None:
         return ""
-    return f" [{two_decimals(low)}{' to ' if low < 0 else '–'}{two_decimals(high)}]"
+    return f" [{decimals_of(low)}{' to ' if low < 0 else '–'}{decimals_of(high)}]"
 
 
 def q_text(q: float | None) -> str:

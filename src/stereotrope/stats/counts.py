@@ -256,8 +256,7 @@ def _js_term(x: NDArray[np.number], y: NDArray[np.number], n_p: int, n_q: int) -
     """Parts of JS of values with these counts, every image having a label."""
     if (n_p + 1) * (n_q + 1) > _TABLE_CELLS:
         return js_terms(x.astype(np.float64) / n_p, y.astype(np.float64) / n_q)
-    index = x * np.float32(n_q + 1)
-    index = index + y
+    index = x * np.float32(n_q + 1) + y
     return _complete_js_table(n_p, n_q).take(index.astype(np.intp), mode="clip")
 
 

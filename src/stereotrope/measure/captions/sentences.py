@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.evidence import Levels
-from stereotrope.measure.sentences import Counted, clean, quoted, span, two_decimals
+from stereotrope.measure.sentences import Counted, clean, decimals_of, quoted, span
 from stereotrope.measure.units import THESE_PROMPTS
 from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
 
@@ -88,7 +88,7 @@ class CaptionWording:
             f"{k} of {gap.n} and {other} in {counted}"
         )
         if gap.clustered:
-            text += f"; the difference is {two_decimals(gap.value)}{span(gap.low, gap.high)}"
+            text += f"; the difference is {decimals_of(gap.value)}{span(gap.low, gap.high)}"
         if gap.unnamed > SELDOM * gap.n:
             text += f"; {gap.unnamed} of {gap.n} name no {_words(gap.attribute)}, which leaves "
             text += f"{gap.n - gap.unnamed} to compare"
@@ -116,7 +116,7 @@ class CaptionWording:
     def association(self, row: Mapping[str, Any], scope: Levels, terms: Sequence[tuple[str, int]]) -> str:
         """Stereotype terms outnumber diversity terms."""
         of = row["denominator"]
-        what = two_decimals(row["value"]) if of is None else f"{row['numerator']} of {of}"
+        what = decimals_of(row["value"]) if of is None else f"{row['numerator']} of {of}"
         things = "captions with a hit" if row["definition"] == "released" else "term hits"
         return (
             f"{self._lead(scope)} hold terms of two lists, and {what}{span(row['low'], row['high'])} "
@@ -136,9 +136,9 @@ class CaptionWording:
     def composite(self, row: Mapping[str, Any], scope: Levels, groups: Mapping[str, int], edge: float) -> str:
         """A composite in the highest band."""
         text = (
-            f"{self._lead(scope)} score {two_decimals(row['value'])}{span(row['low'], row['high'])} on "
+            f"{self._lead(scope)} score {decimals_of(row['value'])}{span(row['low'], row['high'])} on "
             f"{_COMPOSITES[row['measure']]}, over {row['n']} captions, all of the interval above "
-            f"{two_decimals(edge)}, where the band “high” begins"
+            f"{decimals_of(edge)}, where the band “high” begins"
         )
         unnamed, n = groups.get(UNKNOWN, 0), sum(groups.values())
         if n and unnamed > SELDOM * n:
@@ -160,7 +160,7 @@ class CaptionWording:
         return (
             f"{self._lead(scope)} name no {_words(attribute)} in {hidden[0]} of {hidden[1]} that mention "
             f"what covers a person and in {bare[0]} of {bare[1]} that do not; the difference is "
-            f"{two_decimals(size)}{span(*ends)}: covers {verdict}."
+            f"{decimals_of(size)}{span(*ends)}: covers {verdict}."
         )
 
     def _lead(self, scope: Levels) -> str:

@@ -10,7 +10,7 @@ from stereotrope.measure.divergence.change import CHANGE
 from stereotrope.measure.divergence.floors import EXCESS
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import Wording, clean, quoted, span, two_decimals
+from stereotrope.measure.sentences import Wording, clean, decimals_of, quoted, span
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 
 
@@ -72,7 +72,7 @@ def _repeating(
     where = f"{'with' if lead else 'With'} {clean(cds['contrast'])} {quoted(scope[cds['contrast']])}"
     notes = (" beyond its noise floor", ", corrected for few pictures,")
     beyond, corrected = notes if cds["definition"] == EXCESS else ("", "")
-    by_cds, by_vac = (f"{two_decimals(r['value'])}{span(r.get('low'), r.get('high'))}" for r in (cds, vac))
+    by_cds, by_vac = (f"{decimals_of(r['value'])}{span(r.get('low'), r.get('high'))}" for r in (cds, vac))
     return (
         f"{lead}{where}{wording.rest(scope)} the groups differ less and the pictures of each repeat each "
         f"other more: CDS{beyond} changes by {by_cds} and VAC{corrected} by {by_vac} of its mean with "
@@ -120,6 +120,6 @@ def _most_frequent(shown: Mapping[str, Sequence[str]]) -> str:
 
 def _by_chance(row: Mapping[str, Any]) -> str:
     word, unit = ("distance", "nats") if row.get("definition") == "released" else ("divergence", "bits")
-    text = f"; the {word} is {two_decimals(row['value'])} {unit}"
+    text = f"; the {word} is {decimals_of(row['value'])} {unit}"
     floor = row.get("floor")
-    return text if floor is None else f"{text}, where {two_decimals(floor)} is expected by chance"
+    return text if floor is None else f"{text}, where {decimals_of(floor)} is expected by chance"

@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.measure.divergence.change import CHANGE
 from stereotrope.measure.finder import Candidate, RunEvidence, finder
 from stereotrope.measure.paired.difference import BY_QUERY, MEAN_BY_QUERY
-from stereotrope.measure.sentences import clean, quoted, span, two_decimals
+from stereotrope.measure.sentences import clean, decimals_of, quoted, span
 from stereotrope.measure.setting import GENERATOR
 from stereotrope.measure.words import measure_words
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
@@ -154,7 +154,7 @@ def _told(score: str, row: Mapping[str, Any], evidence: RunEvidence) -> str:
     short = measure_words().get(score, {}).get("short", score.replace("_", " "))
     by = f" by {quoted(row['annotator'])}" if row.get("annotator") else ""
     sign = "+" if row["value"] > 0 else ""
-    change = f"{clean(short)}{by} {sign}{two_decimals(row['value'])}{span(row['low'], row['high'])}"
+    change = f"{clean(short)}{by} {sign}{decimals_of(row['value'])}{span(row['low'], row['high'])}"
     if row["measure"] != BY_QUERY:
         counts = (row["numerator_reference"], row["n_reference"], row["numerator"], row["n"])
         return f"{change}, from {counts[0]} of {counts[1]} to {counts[2]} of {counts[3]} pictures"
@@ -166,7 +166,7 @@ def _told(score: str, row: Mapping[str, Any], evidence: RunEvidence) -> str:
         pl.col("measure") == MEAN_BY_QUERY,
     )
     levels: dict[Any, float] = dict(means.filter(_of(row)).select(row["contrast"], "value").iter_rows())
-    ends = [two_decimals(levels[at]) for at in (row["reference"], row[row["contrast"]]) if at in levels]
+    ends = [decimals_of(levels[at]) for at in (row["reference"], row[row["contrast"]]) if at in levels]
     known = f", from {ends[0]} to {ends[1]}" if len(ends) == 2 else ""
     return f"{change}{known} over {row['n']} queries"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.selection import at_level, standing_out
-from stereotrope.measure.sentences import clean, quoted, span, two_decimals
+from stereotrope.measure.sentences import clean, decimals_of, quoted, span
 from stereotrope.tables import warnings_of
 
 _FEW = 0.05
@@ -106,7 +106,7 @@ def _uniform(scope: Mapping[str, str], row: Mapping[str, Any], score: Mapping[st
     return (
         f"{lead}{start}{where} do not show {_named(row)} more often than is true, in "
         f"{score['numerator']} of {score['denominator']}, and hardly vary along it: WALS by "
-        f"{clean(encoder)} is {two_decimals(row['value'])}"
-        f"{span(row['low'], row['high'])}, where any direction reads {two_decimals(row['floor'])}. "
+        f"{clean(encoder)} is {decimals_of(row['value'])}"
+        f"{span(row['low'], row['high'])}, where any direction reads {decimals_of(row['floor'])}. "
         "Uniform pictures keep a score low."
     )
