@@ -111,7 +111,7 @@ def _each_once(
         about = number if one.p is None else (place_of(one, evidence), one.scope.get("annotator"))
         if about not in read or (one.effect, abs(one.value)) > (read[about].effect, abs(read[about].value)):
             read[about] = one
-    readers = by_all_readers([one.written() for one in read.values()])
+    readers = by_all_readers(with_doubts([one.written() for one in read.values()], evidence))
     return [*by_all_annotators(groups.values(), evidence, order), *readers]
 
 
@@ -133,8 +133,11 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
         unaware = name is not None and model in marking and (model, name) not in marks
         if unaware and "text" in (c.attribute or "").split("_"):
             return "the model puts a mark on its pictures, which may be what is read"
+        bounds = evidence.bounds(c) if c.p is not None else None
+        undone = bounds is not None and bounds[0] <= 0 <= bounds[1]
+        undo = "the labels that are missing could undo it" if undone else None
         if c.attribute is None or c.wording is None:
-            return None
+            return undo
         for side in filter(None, evidence.pictures.sides(c.attribute, c.scope, c.wording)):
             pictures = [image for listed in side.values() for image in listed]
             n = sum(map(len, side.values()))
@@ -142,9 +145,8 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
             if distinct < SMALL_N:
                 what = "distinct picture" if distinct < n else "picture"
                 return f"it rests on {distinct} {what}{'s' * (distinct != 1)}"
-        bounds = evidence.bounds(c) if c.p is not None else None
-        if bounds is not None and bounds[0] <= 0 <= bounds[1]:
-            return "the labels that are missing could undo it"
+        if undo:
+            return undo
         sizes = [n for _, n in evidence.counted(c, c.category or "") if n]
         return next((f"it rests on {n} picture{'s' * (n != 1)}" for n in sizes if n < SMALL_N), None)
 

@@ -305,8 +305,8 @@ class FindingEvidence:
 
     def bounds(
         self, attribute: str, scopes: Sequence[Mapping[str, str] | None], value: str
-    ) -> dict[str, float]:
-        """What a difference of shares may be where labels are missing; none where few are."""
+    ) -> tuple[float, float] | None:
+        """Between what a difference of shares may be where labels are missing; None where few are."""
         cells = []
         for scope in scopes:
             missing = sum(
@@ -317,7 +317,8 @@ class FindingEvidence:
                 Counter[str](),
             )
             cells.append(replace(self.cell_of(self.values(attribute, scope)), excluded=missing))
-        return bound_columns(value, *cells)
+        allowed = bound_columns(value, *cells)
+        return (allowed["bound_low"], allowed["bound_high"]) if allowed else None
 
     def cell_of(self, values: Mapping[str, Pictures]) -> Cell:
         """Images by value, counted by prompt, or by scenario where this is the unit."""

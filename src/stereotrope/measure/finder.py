@@ -50,6 +50,7 @@ class Candidate:
     n: The same, where images are its units.
     interval, size: Size of what is told by its sentence, with the ends of its interval, and of a tested
         difference the words before it.
+    bounds: Of what its sentence tells, the least and greatest that missing labels allow; None where few are.
     level: Of the interval, where a finder widened that of a description for its having been chosen
         (:mod:`stereotrope.measure.selection`); the ranking widens all others.
     value: Of two with one effect, the larger value is told.
@@ -82,6 +83,7 @@ class Candidate:
     n: tuple[int, int] | None = None
     interval: tuple[float, float | None, float | None] | None = None
     size: str = "the difference is"
+    bounds: tuple[float, float] | None = None
     level: float | None = None
     others: tuple[str, ...] = ()
     doubt: str | None = None
@@ -309,16 +311,18 @@ class RunEvidence:
 
         As far beyond the least and the greatest that these allow as its interval reaches beyond what is seen.
         """
-        if c.wording is None or c.attribute is None or c.category is None or c.sentence:
-            return None
-        scopes = c.scope, c.wording.reference_scope(c.scope)
-        told = self.pictures.bounds(c.attribute, scopes, c.category)
-        known = (c.interval or self.difference(c, c.category, c.level or self.level)) if told else None
-        if known is None:
+        allowed, known = c.bounds, c.interval
+        if not c.sentence:
+            if c.wording is None or c.attribute is None or c.category is None:
+                return None
+            scopes = c.scope, c.wording.reference_scope(c.scope)
+            allowed = self.pictures.bounds(c.attribute, scopes, c.category)
+            known = known or self.difference(c, c.category, c.level or self.level)
+        if allowed is None or known is None:
             return None
         value, *ends = known
         low, high = (0.0 if end is None else end - value for end in ends)
-        return max(-1.0, told["bound_low"] + low), min(1.0, told["bound_high"] + high)
+        return max(-1.0, allowed[0] + low), min(1.0, allowed[1] + high)
 
     def ends(self, c: Candidate, value: str, level: float) -> tuple[str, str]:
         """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""

@@ -110,3 +110,69 @@ def test_two_models_are_one_comparison_however_many_rows_say_it() -> None:
     assert two["p_value"].n_unique() == 1
     (row,) = measure.comparisons(two, LABELS).to_dicts()
     assert row["p_value"] == pytest.approx(two["p_value"][0])
+
+
+def people(rng: np.random.Generator, unclear: float, truth: dict[str, float]) -> pl.DataFrame:
+    """Labels of twelve scenarios of two models; of one model's men a part cannot be told."""
+    rows = []
+    for model, share in truth.items():
+        for scenario in range(12):
+            women = rng.random(40) < share
+            lost = ~women & (rng.random(40) < unclear) & (model == "b")
+            said = np.where(lost, "unclear", np.where(women, "female", "male"))
+            rows += [(model, f"s{scenario}", str(value)) for value in said]
+    frame = pl.DataFrame(rows, schema=["generator", "scenario", "value"], orient="row")
+    return frame.with_row_index("image_id").with_columns(
+        pl.col("image_id").cast(str), attribute=pl.lit("gender")
+    )
+
+
+def compared(labels: pl.DataFrame) -> pl.DataFrame:
+    """Differences of two models, and what each has beyond both, from labels."""
+    ratios = measure.female_ratio(labels, by=["generator", "scenario"])
+    return pl.concat(
+        [measure.ratio_change(ratios, baseline="a"), measure.model_deviation(ratios)], how="diagonal"
+    )
+
+
+@pytest.mark.parametrize("truth", [{"a": 0.5, "b": 0.5}, {"a": 0.3, "b": 0.7}])
+def test_what_missing_labels_allow_of_a_difference_holds_the_truth_and_is_told(
+    truth: dict[str, float],
+) -> None:
+    rng = np.random.default_rng(5)
+    labels = people(rng, 0.45, truth)
+    rows = compared(labels).filter(pl.col("measure") != "ratio_change_absolute")
+    assert rows["bound_low"].null_count() == 0
+    halved = pl.when(measure="model_deviation").then(0.5).otherwise(1.0)
+    signed = pl.when(pl.col("generator") == "b").then(1.0).otherwise(-1.0)
+    true = pl.lit(truth["b"] - truth["a"]) * halved * signed
+    reach = pl.col("high") - pl.col("value")
+    inside = rows.filter(pl.col("bound_low") - reach <= true, true <= pl.col("bound_high") + reach)
+    assert inside.height == rows.height == 3
+    found = measure.findings(compared(labels), labels).filter(list="difference")
+    assert found["sentence"].str.contains("labels are missing, and with these it may be between").all()
+    alike = truth["a"] == truth["b"]
+    assert found["sentence"].str.contains("the labels that are missing could undo it").all() == alike
+    assert found.height
+
+
+def test_bounds_are_worked_by_hand_and_none_where_few_labels_are_missing(ratios) -> None:
+    told = {"generator": ["a", "b", "c"] * 2, "scenario": ["s0"] * 3 + ["s1"] * 3}
+    lacking = {
+        "bound_low": [None, 0.3, None, None, None, 0.1],
+        "bound_high": [None, 0.5, None, None, None, 0.4],
+    }
+    shares = ratios([0.5, 0.4, 0.6, 0.2, 0.3, 0.2], **told).with_columns(
+        pl.Series(name, values, dtype=pl.Float64) for name, values in lacking.items()
+    )
+    changed = measure.ratio_change(shares, baseline="a").filter(measure="ratio_change")
+    ends = {row["generator"]: (row["bound_low"], row["bound_high"]) for row in changed.iter_rows(named=True)}
+    assert ends["b"] == pytest.approx(((-0.2 + 0.1) / 2, (0.0 + 0.1) / 2))
+    assert ends["c"] == pytest.approx(((0.1 - 0.1) / 2, (0.1 + 0.2) / 2))
+    away = measure.model_deviation(shares).filter(generator="a").row(0, named=True)
+    least = ((0.5 - (0.5 + 0.5 + 0.6) / 3) + (0.2 - (0.2 + 0.3 + 0.4) / 3)) / 2
+    most = ((0.5 - (0.5 + 0.3 + 0.6) / 3) + (0.2 - (0.2 + 0.3 + 0.1) / 3)) / 2
+    assert (away["bound_low"], away["bound_high"]) == pytest.approx((least, most))
+    without = shares.drop("bound_low", "bound_high")
+    assert measure.model_deviation(without)["bound_low"].null_count() == 3
+    assert measure.ratio_change(without)["bound_high"].null_count() == 6

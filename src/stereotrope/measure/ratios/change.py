@@ -77,7 +77,8 @@ def ratio_change(
         between the two settings would read, ``excess``, ``z`` and a one-sided ``p_value`` for no more than
         the floor, which holds for these prompts. Intervals are those of
         :func:`stereotrope.stats.mean_interval`. ``n`` is the number of scenarios; ``q_value``
-        Benjamini–Hochberg over the rows of one name.
+        Benjamini–Hochberg over the rows of one name. ``bound_low`` and ``bound_high`` of ``ratio_change`` are
+        what missing labels allow, where over 5% of a scenario's are.
 
     Undefined
     ---------
@@ -162,7 +163,8 @@ def _changed(table: LevelTable, one: int, other: int, level: float) -> Iterator[
     p, least = exchange_test(np.stack([here, there], axis=1), 0)
     tested = {"p_value": p, "p_least": least, "holds_for": LIKE_THESE} if m > 1 else {}
     how = f"{signed['method']}; p: settings exchanged within scenarios, exact"
-    yield {**row, "measure": "ratio_change", **signed, **tested, "method": how}
+    bounds = table.bounds([one, other], [1, -1])
+    yield {**row, "measure": "ratio_change", **signed, **tested, **bounds, "method": how}
     n_here, n_there = (table.n[known, at] for at in (one, other))
     by_chance = shuffled_difference(np.rint(here * n_here), n_here, np.rint(there * n_there), n_there)
     absolute = _mean(np.abs(here - there), (0.0, 1.0), level)

@@ -25,6 +25,7 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
     )
     for row in rows.iter_rows(named=True):
         scope, contrast, reference = scope_of(row), row["contrast"], row["reference"]
+        bounds = row["bound_low"], row["bound_high"]
         yield Candidate.tested(
             "ratio_difference",
             row if reference is not None else {**row, contrast: None},
@@ -34,6 +35,7 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
             value=row["value"],
             interval=(row["value"], row["low"], row["high"]),
             size="the difference is, on average,",
+            bounds=None if None in bounds else bounds,
             parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
             # What it counts are scenarios.
             labelled=None,

@@ -181,7 +181,8 @@ def model_deviation(
         Estimates, a row a model; ``value`` in [−1, 1], those of all models add up to 0; ``n`` the scenarios.
         The interval (:func:`stereotrope.stats.mean_interval`) and ``p_value`` hold for other scenarios like
         these; p is two-sided and exact for models that are alike: in each scenario any of the ratios might
-        have been the model's. ``q_value`` is Benjamini–Hochberg over the rows.
+        have been the model's. ``q_value`` is Benjamini–Hochberg over the rows. ``bound_low`` and
+        ``bound_high`` are what missing labels allow, where over 5% of a scenario's are.
 
     Undefined
     ---------
@@ -251,7 +252,7 @@ def variation_effect(
     -------
     polars.DataFrame
         Estimates, a row a variation; ``value`` in [−1, 1], those of a combination add up to 0; ``n`` the
-        scenarios. Interval, ``p_value`` (for wordings that are alike) and ``q_value`` as of
+        scenarios. Interval, ``p_value`` (for wordings that are alike), ``q_value`` and bounds as of
         :func:`stereotrope.measure.model_deviation`.
 
     Undefined
@@ -309,6 +310,7 @@ def _deviations(name: str, estimates: Any, read: dict[str, Any], level: float, p
             mean, low, high, how = mean_interval(own, level=level, scale=(-most, most))
             none = bool(np.isnan(low))
             flags = {"one_level": n == 1, "no_variation": none and n > 1, "few_groups": not all(table.some)}
+            weights = np.eye(len(counting))[column] - 1 / len(counting)
             rows.append(
                 {
                     **row,
@@ -319,6 +321,7 @@ def _deviations(name: str, estimates: Any, read: dict[str, Any], level: float, p
                     "p_least": least if n > 1 else None,
                     "holds_for": LIKE_THESE if n > 1 else None,
                     "flags": flags,
+                    **table.bounds(counting, weights),
                     "method": f"mean over {n} scenarios; interval: {how}; p: {_EXCHANGED}",
                 }
             )

@@ -20,6 +20,7 @@ from stereotrope.tables import ESTIMATE_COLUMNS
 Unit = Literal["picture", "prompt"]
 """What an interval of a single scenario's share is of: its pictures, or prompts like its own."""
 
+_BOUNDS = ("bound_low", "bound_high")
 NO_SHARE = "no scenario has a share"
 """Why a score over scenarios is null."""
 
@@ -79,6 +80,8 @@ class LevelTable:
     names, scenarios: Levels of the factor, and scenarios, sorted.
     shares, n: Shape ``(scenarios, levels)``: the share, NaN where a scenario does not count at a level, and
         the pictures that it is of.
+    least, most: The same shape: between what the share may be where so many labels are missing that its row
+        says so, else NaN.
     """
 
     levels: dict[str, Any]
@@ -86,6 +89,8 @@ class LevelTable:
     scenarios: pl.Series
     shares: Floats
     n: Floats
+    least: Floats
+    most: Floats
 
     @property
     def some(self) -> list[bool]:
@@ -99,6 +104,23 @@ class LevelTable:
     def shares_at(self, columns: ArrayLike) -> Floats:
         """The shares at some levels, of the scenarios that count at all of them."""
         return np.asarray(self.shares[self.kept_by(columns)][:, np.asarray(columns, np.int64)])
+
+    def bounds(self, columns: Sequence[int], weights: Sequence[float]) -> dict[str, float]:
+        """What missing labels allow of the mean, over the scenarios kept, of a weighted sum of the shares.
+
+        Nothing where few are missing.
+        """
+        kept = np.ix_(self.kept_by(columns), np.asarray(columns, np.int64))
+        shares, ends = self.shares[kept], (self.least[kept], self.most[kept])
+        if np.isnan(ends[0]).all():
+            return {}
+        least, most = (np.where(np.isnan(end), shares, end) for end in ends)
+        signs = np.asarray(weights) > 0
+        low, high = (
+            float((np.where(signs, up, down) @ np.asarray(weights)).mean())
+            for up, down in ((least, most), (most, least))
+        )
+        return {"bound_low": low, "bound_high": high}
 
 
 def read_ratios(
@@ -167,20 +189,24 @@ def level_tables(
     inside = factor_names(within, measure=reader, taken=(over, among))
     keys, frame = read_ratios(estimates, over=over, within=(*inside, among), kept=kept, reader=reader)
     keys.remove(among)
+    there = [name for name in _BOUNDS if name in frame.columns]
     frame = frame.filter(pl.col(among).is_not_null()).with_columns(
-        pl.when(pl.col("_why").is_null()).then(pl.col("value"))
+        pl.when(pl.col("_why").is_null()).then(pl.col("value", *there)),
+        *(pl.lit(None, pl.Float64).alias(name) for name in _BOUNDS if name not in there),
     )
 
     def parts() -> Iterator[LevelTable]:
         for key, part in frame.group_by(keys, maintain_order=True):
             names = part[among].unique().sort().to_list()
             # In the order of their names, so that no order of rows decides how sums are rounded.
-            wide = part.pivot(on=among, index=over, values=["value", "n"]).sort(over)
-            shares, n = (
-                wide.select(pl.col(f"{column}_{name}").cast(pl.Float64) for name in names).fill_null(np.nan)
-                for column in ("value", "n")
+            read = ["value", "n", *_BOUNDS]
+            wide = part.pivot(on=among, index=over, values=read).sort(over)
+            numbers = (
+                wide.select(pl.col(f"{column}_{name}").cast(pl.Float64) for name in names)
+                .fill_null(np.nan)
+                .to_numpy()
+                for column in read
             )
-            levels = dict(zip(keys, key, strict=True))
-            yield LevelTable(levels, names, wide[over], shares.to_numpy(), n.to_numpy())
+            yield LevelTable(dict(zip(keys, key, strict=True)), names, wide[over], *numbers)
 
     return inside, parts()
