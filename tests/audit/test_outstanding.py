@@ -1,12 +1,15 @@
 """What a run would still do, before, half-way and after."""
 
+import itertools
 import threading
+import time
 
 import pytest
 
 from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.errors import Interrupted, RunDamaged
+from stereotrope.generate import CalibratedGenerator
 
 AUDIT = """\
 suite: objects
@@ -19,26 +22,6 @@ measures: [refusal_rate]
 """
 
 
-class StopAt:
-    """Sets an event once a stage has come so far."""
-
-    def __init__(self, name: str, done: int) -> None:
-        self.name, self.wanted, self.event = name, done, threading.Event()
-
-    def stage(self, name, total, done):
-        pass
-
-    def advance(self, name, done):
-        if name == self.name and done >= self.wanted:
-            self.event.set()
-
-    def doing(self, name, what):
-        pass
-
-    def say(self, message):
-        pass
-
-
 def test_of_a_new_run_everything_is_to_do_and_every_picture_is_looked_at(tmp_path):
     work = outstanding(Audit.from_text(AUDIT).plan(), tmp_path / "none")
     assert work == [
@@ -49,13 +32,22 @@ def test_of_a_new_run_everything_is_to_do_and_every_picture_is_looked_at(tmp_pat
     assert not (tmp_path / "none").exists()
 
 
-def test_a_stopped_run_counts_what_it_has_and_what_is_not_drawn_yet(tmp_path):
-    audit, watcher = Audit.from_text(AUDIT), StopAt("generate", 3)
+def test_a_stopped_run_counts_what_it_has_and_what_is_not_drawn_yet(tmp_path, monkeypatch):
+    stop, calls, draw = threading.Event(), itertools.count(1), CalibratedGenerator.process
+
+    def process(self, request):
+        if next(calls) >= 3:
+            stop.set()
+            time.sleep(0.05)  # Longer than what a lane records together.
+        return draw(self, request)
+
+    monkeypatch.setattr(CalibratedGenerator, "process", process)
+    audit = Audit.from_text(AUDIT.replace("images_per_prompt: 4", "images_per_prompt: 100"))
     with pytest.raises(Interrupted):
-        audit.run(tmp_path / "run", watcher=watcher, stop=watcher.event)
+        audit.run(tmp_path / "run", stop=stop)
     generate, blank, _ = outstanding(audit.plan(), tmp_path / "run")
-    assert 3 <= generate.done < generate.total == 8
-    assert blank == Work("annotate", "blank", 8, 0)
+    assert 3 <= generate.done < generate.total == 200
+    assert blank == Work("annotate", "blank", 200, 0)
 
 
 def test_of_a_finished_run_nothing_is_to_do(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,15 @@ from scipy.stats import entropy as scipy_entropy
 from scipy.stats import hypergeom
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import divergence, entropy, even_entropy, expected_js, js_divergence, rarefied_entropy
+from stereotrope.stats import (
+    chao_shen_entropy,
+    divergence,
+    entropy,
+    even_entropy,
+    expected_js,
+    js_divergence,
+    rarefied_entropy,
+)
 
 
 def test_entropy_of_a_hand_case() -> None:
@@ -45,11 +54,34 @@ def test_rarefied_entropy_is_undefined_of_fewer_and_plain_of_all() -> None:
 
 
 @pytest.mark.parametrize("m", [2, 10])
-def test_rarefied_entropy_of_many_things_is_that_of_the_table(m: int) -> None:
+def test_rarefied_entropy_of_many_things_is_that_of_all_ways(m: int) -> None:
     counts = np.array([[250, 100, 50, 3, 0], [1, 0, 299, 0, 2], [400, 0, 0, 0, 0], [129, 128, 0, 0, 0]])
-    tables = [divergence._rarefied_table(int(n), m) for n in counts.sum(axis=1)]
-    expected = [table[row].sum() for table, row in zip(tables, counts, strict=True)]
+    expected = [
+        sum(
+            -math.comb(x, j) * math.comb(n - x, m - j) / math.comb(n, m) * j / m * math.log2(j / m)
+            for x in row
+            for j in range(1, m + 1)
+        )
+        for row, n in zip(counts.tolist(), counts.sum(axis=1).tolist(), strict=True)
+    ]
     np.testing.assert_allclose(rarefied_entropy(counts, m), expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("of", [entropy, chao_shen_entropy, lambda counts: rarefied_entropy(counts, 7)])
+@pytest.mark.parametrize(("n", "lacking"), [(20, 0.0), (20, 0.3), (3_000, 0.0), (3_000, 0.3), (10**6, 0.1)])
+def test_entropies_of_many_resamples_are_those_of_each(of, n: int, lacking: float) -> None:
+    rng = np.random.default_rng(n)
+    shares = np.append(rng.dirichlet(np.full(5, 0.3)) * (1 - lacking), lacking)
+    drawn = np.concatenate(
+        [rng.multinomial(n, shares, size=800), np.eye(6, dtype=int) * n, np.zeros((1, 6), int)]
+    )
+    whole = drawn[:, :5]
+    together, each = of(whole), np.array([float(of(row)) for row in whole])
+    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(of(whole.astype(float)), each, rtol=1e-12, atol=1e-12)
+    assert np.isnan(together[-2:]).all()
+    assert together[-7:-2].max() == 0.0
+    np.testing.assert_array_equal(of(whole.reshape(-1, 3, 5)), together.reshape(-1, 3))
 
 
 def test_entropy_of_equally_frequent_values_is_what_draws_of_them_show() -> None:

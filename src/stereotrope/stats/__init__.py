@@ -32,16 +32,13 @@ from stereotrope.stats.clusters import (
 )
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.crossed import Across, Scatter, crossed_evidence, crossed_weights, evidence_apart
-from stereotrope.stats.divergence import (
+from stereotrope.stats.divergence import expected_js, greatest_js, js_divergence, least_js
+from stereotrope.stats.entropies import (
     chao_shen_entropy,
     entropy,
     even_entropy,
-    expected_js,
     expected_sum,
     expected_tie,
-    greatest_js,
-    js_divergence,
-    least_js,
     rarefied_entropy,
 )
 from stereotrope.stats.exceedance import above_interval, above_p, expected_above, posterior_log_odds

@@ -9,7 +9,7 @@ from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.cluster_share import cluster_share_interval
 from stereotrope.stats.crossed import noise_growth
-from stereotrope.stats.divergence import expected_sum
+from stereotrope.stats.entropies import expected_sum
 from stereotrope.stats.icc import Crossed, effective_counts
 from stereotrope.stats.unified import divergence_interval, scatter_likeness
 

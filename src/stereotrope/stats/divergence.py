@@ -1,6 +1,6 @@
-"""Entropy and Jensen–Shannon divergence of counts, what they read by chance, and how far they may reach."""
+"""Jensen–Shannon divergence of counts, what it reads by chance, and how far it may reach."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.errors import UsageError
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.entropies import checked_counts, parts_of_sum, plogp
 from stereotrope.stats.intervals import normal_quantile
 
-_TINY = np.finfo(np.float64).tiny
 _EVERY_COUNT = 256
 """Pooled counts up to which floors are tabulated for each of them."""
 _FAR = 10.0
@@ -20,43 +20,10 @@ _ROWS = 64
 """Counts whose floors are summed together."""
 
 
-def plogp(p: Floats) -> Floats:
-    """``p · log2 p`` with ``0 · log2 0 = 0``."""
-    terms: Floats = p * np.log2(np.maximum(p, _TINY))
-    return terms
-
-
 def js_terms(p: Floats, q: Floats) -> Floats:
     """Each value's part of JS in bits; exactly 0 where ``p`` equals ``q``."""
     terms: Floats = 0.5 * (plogp(p) + plogp(q)) - plogp(0.5 * (p + q))
     return terms
-
-
-def _counts(counts: ArrayLike, name: str) -> Floats:
-    array = np.asarray(counts, dtype=np.float64)
-    if array.ndim == 0:
-        raise UsageError(f"{name}: expected an array of counts, found a single number {array.item():g}")
-    if not np.all(array >= 0):
-        raise UsageError(f"{name}: counts must be 0 or more, found {np.nanmin(array):g} or a missing number")
-    return array
-
-
-def _shares(counts: Floats) -> Floats:
-    total: Floats = counts.sum(axis=-1, keepdims=True)
-    return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
-
-
-def entropy(counts: ArrayLike) -> Floats:
-    r"""Plug-in Shannon entropy of counts, in bits.
-
-    :math:`H = -\sum_v p_v \log_2 p_v`, :math:`p_v = x_v / \sum_u x_u`, with :math:`0 \log 0 = 0`.
-
-    counts: Counts :math:`x_v \ge 0`, shape ``(…, K)``.
-    Returns: Shape ``(…)``, in [0, log2 K]. NaN where the counts sum to 0. Biased downward at small n by about
-        (K − 1)/(2n) nats; see :func:`stereotrope.stats.chao_shen_entropy`.
-    """
-    bits = -plogp(_shares(_counts(counts, "entropy"))).sum(axis=-1)
-    return np.asarray(np.maximum(bits, 0.0), dtype=np.float64)
 
 
 def js_divergence(counts_p: ArrayLike, counts_q: ArrayLike) -> Floats:
@@ -70,8 +37,8 @@ def js_divergence(counts_p: ArrayLike, counts_q: ArrayLike) -> Floats:
         count. Biased upward at small n; :func:`expected_js` gives what it reads when nothing differs.
     Source: Lin (1991), Divergence measures based on the Shannon entropy, eq. 4.1.
     """
-    p = _shares(_counts(counts_p, "js_divergence"))
-    q = _shares(_counts(counts_q, "js_divergence"))
+    p = parts_of_sum(checked_counts(counts_p, "js_divergence"))
+    q = parts_of_sum(checked_counts(counts_q, "js_divergence"))
     return np.asarray(np.clip(js_terms(p, q).sum(axis=-1), 0.0, 1.0), dtype=np.float64)
 
 
@@ -93,7 +60,7 @@ def expected_js(pooled_counts: ArrayLike, n_p: ArrayLike, n_q: ArrayLike) -> Flo
     Returns: The floor in bits, in [0, 1]; 0 where the pool holds one value. NaN where a side is empty.
     Source: for equal sizes, Vinh, Epps and Bailey (2010), eq. 24a (adjusted mutual information).
     """
-    counts = _counts(pooled_counts, "expected_js")
+    counts = checked_counts(pooled_counts, "expected_js")
     whole = counts.astype(np.int64)
     if np.any(whole != counts):
         raise UsageError("expected_js: counts must be whole numbers")
@@ -174,135 +141,6 @@ def _mean_term(x: NDArray[np.int64], c: NDArray[np.int64], n_p: int, n_q: int) -
     probability = np.exp(ways - ways.max(axis=1, keepdims=True))
     terms = (probability * js_terms(x / n_p, y / n_q)).sum(axis=1)
     return np.asarray(terms / probability.sum(axis=1))
-
-
-def chao_shen_entropy(counts: ArrayLike) -> Floats:
-    r"""Entropy in bits with Chao and Shen's correction for values that the sample has not shown.
-
-    :math:`-Σ_v \tilde p_v \log_2 \tilde p_v / (1 - (1 - \tilde p_v)^n)` with
-    :math:`\tilde p_v = C x_v/n` and the coverage :math:`C = 1 - f_1/n`, :math:`f_1` being the number
-    of values seen once (``n − 1`` in its place where every value was seen once, so that ``C > 0``).
-
-    counts: Shape ``(…, K)``: how often each value was seen.
-    Returns: Shape ``(…)``, 0 or more: not bounded by ``log2 K``, because values may be unseen.
-    Undefined: NaN where the counts sum to 0.
-    Source: Chao and Shen (2003), Environmental and Ecological Statistics 10, eq. 8.
-    """
-    table = _counts(counts, "chao_shen_entropy")
-    n = table.sum(axis=-1, keepdims=True)
-    singles = (table == 1).sum(axis=-1, keepdims=True)
-    singles = np.where(singles == n, n - 1, singles)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = (1 - singles / n) * table / n
-        seen = table > 0
-        safe = np.where(seen, p, 0.5)
-        term = np.where(seen, safe * np.log(safe) / (1 - (1 - safe) ** n), 0.0)
-    # A single value has p = 1 and log 1 = 0; the sign of that zero is of no interest.
-    return np.where(n[..., 0] > 0, -term.sum(axis=-1) / np.log(2.0) + 0.0, np.nan)
-
-
-def rarefied_entropy(counts: ArrayLike, m: int) -> Floats:
-    r"""Plug-in entropy expected of ``m`` things drawn from those counted, without replacement, in bits.
-
-    :math:`-\sum_v \sum_{j=0}^m \mathrm{Hyp}(j; n, x_v, m)\, \tfrac jm \log_2 \tfrac jm`: the mean of
-    :func:`entropy` over all subsets of ``m``. Over samples of any :math:`n \ge m` its mean is the entropy
-    expected of ``m`` things from the population: no bias, whatever ``n`` and however many values there are.
-
-    counts: Whole counts, shape ``(…, K)``.
-    m: Things drawn, at least 1.
-    Returns: Shape ``(…)``, in [0, log2 min(K, m)]; that of the counts themselves where they sum to ``m``. NaN
-        where they sum to less.
-    Source: Hurlbert (1971), Ecology 52 (rarefaction of the number of values, eq. 4), of the entropy.
-    """
-    if m < 1:
-        raise UsageError(f"rarefied_entropy: m must be at least 1, found {m}")
-    whole = _counts(counts, "rarefied_entropy").astype(np.int64)
-    totals = whole.sum(axis=-1)
-    result = np.full(totals.shape, np.nan)
-    for n in np.unique(totals[(totals >= m) & (totals <= _EVERY_COUNT)]).tolist():
-        result[totals == n] = _rarefied_table(n, m)[whole[totals == n]].sum(axis=-1)
-    many = totals > max(_EVERY_COUNT, m - 1)
-    result[many] = _rarefied(whole[many], totals[many], m)
-    return result
-
-
-def _rarefied(counts: NDArray[np.int64], n: NDArray[np.int64], m: int) -> Floats:
-    """Entropy of ``m`` of ``n`` from rows of counts, value by value: for numbers too great to tabulate."""
-    j = np.arange(m + 1)
-    few = special.gammaln(m + 1.0) - special.gammaln(j + 1.0) - special.gammaln(m - j + 1.0)
-    among, terms, bits = _log_falling(n, m)[:, m], plogp(j / m), np.zeros(len(counts))
-    for x in counts.T:
-        shown, others = _log_falling(x, m), _log_falling(n - x, m)[:, ::-1]
-        bits -= np.exp(few + shown + others - among[:, None]) @ terms
-    return bits
-
-
-def _log_falling(x: NDArray[np.int64], m: int) -> Floats:
-    """Logarithms of ``x (x - 1) … (x - j + 1)`` for ``j = 0 … m``, shape (n, m + 1)."""
-    left = x[:, None] - np.arange(m)
-    with np.errstate(divide="ignore"):
-        return np.concatenate([np.zeros((len(x), 1)), np.cumsum(np.log(np.maximum(left, 0)), axis=1)], axis=1)
-
-
-@lru_cache(maxsize=512)
-def _rarefied_table(n: int, m: int) -> Floats:
-    """Each value's part of the entropy of ``m`` of ``n``, by its count ``x = 0 … n``."""
-    log_factorial = special.gammaln(np.arange(n + 2) + 1.0)
-    x, j = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
-    possible = (j <= x) & (m - j <= n - x)
-    seen, other = np.where(possible, x - j, 0), np.where(possible, n - x - m + j, 0)
-    ways = log_factorial[x] - log_factorial[j] - log_factorial[seen]
-    rest = log_factorial[n - x] - log_factorial[m - j] - log_factorial[other]
-    every = log_factorial[n] - log_factorial[m] - log_factorial[n - m]
-    probability = np.where(possible, np.exp(np.where(possible, ways + rest - every, 0.0)), 0.0)
-    table: Floats = -(probability * plogp(j / m)).sum(axis=1)
-    table.setflags(write=False)
-    return table
-
-
-def even_entropy(m: int, k: int | None) -> float:
-    """Plug-in entropy expected of ``m`` things from ``k`` equally frequent values, in bits.
-
-    k: None where there is no end of values, so that no two of the ``m`` are alike: log2 m.
-    """
-    return float(np.log2(m)) if k is None else expected_sum(lambda p: -plogp(p), m, k)
-
-
-def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:
-    r"""Mean of a sum over groups when ``n`` images fall on ``k`` groups with equal probability.
-
-    :math:`E\left[\sum_{j=1}^k f(x_j/n)\right] = k \sum_{x=0}^n \binom{n}{x} k^{-x} (1 - 1/k)^{n-x} f(x/n)`,
-    because each count is binomial.
-
-    term: The function :math:`f` of a share, on arrays.
-    n, k: Images and groups, at least one group.
-    Returns: The mean; NaN where ``n`` is 0.
-    """
-    if k < 1:
-        raise UsageError(f"expected_sum: k must be at least 1, found {k}")
-    if n < 1:
-        return float("nan")
-    x = np.arange(n + 1.0)
-    return float(k * (_binomial(x, n, 1.0 / k) * term(x / n)).sum())
-
-
-def expected_tie(n_both: int, n: int) -> float:
-    r"""Mean of :math:`|p_a - p_b|` when the ``n_both`` images of two sides fall on either equally often.
-
-    :math:`\sum_x \binom{m}{x} 2^{-m}\,|2x - m| / n` with :math:`m` = ``n_both`` held fixed.
-
-    n_both, n: Images of the two sides, and all images.
-    Returns: The mean; NaN where ``n`` is 0.
-    """
-    if n < 1:
-        return float("nan")
-    x = np.arange(n_both + 1.0)
-    return float((_binomial(x, n_both, 0.5) * np.abs(2 * x - n_both)).sum() / n)
-
-
-def _binomial(x: Floats, n: int, p: float) -> Floats:
-    ways = special.gammaln(n + 1.0) - special.gammaln(x + 1.0) - special.gammaln(n - x + 1.0)
-    return np.asarray(np.exp(ways + special.xlogy(x, p) + special.xlog1py(n - x, -p)), np.float64)
 
 
 _SPLITS = np.linspace(0.0, 1.0, 33)
