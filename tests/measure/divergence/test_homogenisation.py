@@ -7,11 +7,16 @@ import json
 
 import polars as pl
 import pytest
-from tests.measure.listed import findings
+from tests.measure import listed
 
 from stereotrope.measure import cds, change, vac
 
 WITHIN = ("generator", "object", "mitigation")
+
+
+def findings(estimates: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    """Findings but what the change of CDS alone is told as."""
+    return listed.findings(estimates, labels).filter(pl.col("kind") != "stereotype_change")
 
 
 def labels_of(after: dict[str, dict[str, int]], generator: str = "m") -> pl.DataFrame:
@@ -76,6 +81,29 @@ def test_a_model_that_improves_both_is_none() -> None:
     signs = table.filter(generator="m").filter(pl.col("measure").str.ends_with("_change"))
     assert (signs["value"] < 0).all()
     assert findings(table, labels).height == 0
+    (told,) = listed.findings(table, labels).to_dicts()
+    assert (told["kind"], json.loads(told["scope"])) == (
+        "stereotype_change",
+        {"generator": "m", "mitigation": "avoiding"},
+    )
+    row = (
+        table.filter(measure="cds_change", generator="m")
+        .filter(pl.col("dimension").is_null())
+        .row(0, named=True)
+    )
+    assert told["value"] == row["value"]
+    assert told["sentence"].startswith(
+        "With mitigation “avoiding” the groups differ less: CDS beyond its noise floor changes by −"
+    )
+    assert "of its mean with “none” over 6 pairs; the change is −" in told["sentence"]
+
+
+def test_a_mitigation_with_which_groups_differ_more_is_told_as_such() -> None:
+    apart = {"men": {"blue": 20}, "women": {"pink": 20}}
+    labels = labels_of(apart)
+    (told,) = listed.findings(changes(labels), labels).filter(kind="stereotype_change").to_dicts()
+    assert told["value"] > 0.2
+    assert "the groups differ more" in told["sentence"]
 
 
 def test_each_model_is_found_by_itself_and_named() -> None:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.measure.listed import findings
+from tests.measure import listed
 
 from stereotrope.measure import comparisons, paired_difference, ssi
 
@@ -19,6 +19,16 @@ SCORES = {
     "refusal_rate": (0.1, 0.05),
 }
 """Mean and spread of every score without mitigation."""
+
+
+def findings(*frames: pl.DataFrame, **options: object) -> pl.DataFrame:
+    """What mitigations are paid for with."""
+    return listed.findings(*frames, **options).filter(pl.col("kind") != "stereotype_change")
+
+
+def changed(*frames: pl.DataFrame, **options: object) -> list[dict[str, object]]:
+    """What mitigations change of stereotypes."""
+    return listed.findings(*frames, **options).filter(kind="stereotype_change").to_dicts()
 
 
 def labels() -> pl.DataFrame:
@@ -164,11 +174,48 @@ def test_violations_are_told_by_pictures_where_these_are_tested() -> None:
     assert findings(better, labels()).is_empty()
 
 
+@pytest.mark.parametrize(("by", "way"), [(-0.2, "fall"), (0.2, "rise")])
+def test_stereotypes_that_fall_or_rise_are_told_and_nothing_where_they_do_neither(
+    by: float, way: str
+) -> None:
+    (told_of,) = changed(estimates({"ssi": by}), labels())
+    assert str(told_of["sentence"]).startswith(
+        f"With mitigation “refine” stereotypes {way}: Social Stereotype"
+    )
+    assert "over 20 queries; the change is" in str(told_of["sentence"])
+    assert (told_of["list"], told_of["low"] < by < told_of["high"]) == ("difference", True)
+    assert json.loads(str(told_of["scope"])) == {"generator": "m", "mitigation": "refine"}
+    assert changed(estimates({}), labels()) == []
+
+
+def test_what_falls_as_far_when_nothing_is_changed_is_told_beside_its_control_alone() -> None:
+    (told_of,) = changed(estimates({"ssi": -0.2}, redrawn=0.0), labels())
+    assert "stereotypes fall beside “redraw”: Social Stereotype Index −0." in str(told_of["sentence"])
+    compared = comparisons(estimates({"ssi": -0.2}, redrawn=-0.2), labels())
+    of_index = compared.filter(pl.col("kind") == "stereotype_change")
+    assert of_index.select("reference", "verdict").rows() == [("redraw", "alike")]
+    assert changed(estimates({"ssi": -0.2}, redrawn=-0.2), labels()) == []
+
+
+def test_a_level_that_keeps_pictures_is_no_test_without_its_control() -> None:
+    pictures = labels()
+    params = [
+        json.dumps(
+            {"kept_from": image.replace("refine", "none")} if "refine" in image and "q1" in image else {}
+        )
+        for image in pictures["image_id"]
+    ]
+    images = pictures.select("image_id", params=pl.Series(params))
+    assert changed(estimates({"ssi": -0.2}), pictures, images=images) == []
+    assert changed(estimates({"ssi": -0.2}, redrawn=0.0), pictures, images=images) != []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [0, 1])
 def test_runs_in_which_nothing_changes_tell_nothing(block: int) -> None:
-    # 3 tested places at a false discovery rate of 5%: of 30 runs at most 4 tell any with p > 0.98.
-    told_in = [told({}, seed=100 + 30 * block + i).height > 0 for i in range(30)]
+    # 4 tested places at a false discovery rate of 5%: of 30 runs at most 4 tell any with p > 0.98.
+    made = (estimates({}, seed=100 + 30 * block + i) for i in range(30))
+    told_in = [listed.findings(one, labels()).height > 0 for one in made]
     assert sum(told_in) <= 4
 
 
@@ -195,7 +242,7 @@ def told_of_chance(seed: int, spread: float) -> bool:
         values = pl.Series(rng.normal(mean, sd, index.height))
         scores.append(index.with_columns(measure=pl.lit(name), value=values))
     compared = pl.concat([paired_difference(one) for one in scores], how="diagonal")
-    return findings(compared, answers.unique("images", maintain_order=True)).height > 0
+    return listed.findings(compared, answers.unique("images", maintain_order=True)).height > 0
 
 
 @pytest.mark.parametrize("spread", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])

@@ -57,7 +57,51 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
             p=max(cds["p_value"], vac["p_value"]) if so else 1.0,
             interval=(min(-cds["value"], vac["value"], 1.0), ends[0], None),
             size="the smaller of both is",
+            leads=True,
         )
+
+
+@finder("stereotype_change", place=14)
+def changed_groups(evidence: RunEvidence) -> Iterator[Candidate]:
+    """CDS that falls or rises with a mitigation, for one generator over all its pairs."""
+    table = evidence.estimates
+    if "generator" not in table.columns:
+        return
+    changes = table.filter(
+        pl.col("value").is_not_null(),
+        pl.col("p_value").is_not_null(),
+        pl.col("contrast").ne_missing("phrasing"),
+        measure=f"cds{CHANGE}",
+    )
+    for row in changes.iter_rows(named=True):
+        scope = scope_of(row)
+        if scope.keys() == {"generator", row["contrast"]}:
+            wording = Wording(row["contrast"], row["reference"], evidence.pictures.varying)
+            yield Candidate(
+                "stereotype_change",
+                scope,
+                None,
+                0.0,
+                row["measure"],
+                sentence=partial(_differing, scope, row, wording),
+                images=partial(evidence.pictures.requested, scope),
+                wording=wording,
+                value=row["value"],
+                p=row["p_value"],
+                interval=(row["value"], row["low"], row["high"]),
+                size="the change is",
+            )
+
+
+def _differing(scope: Mapping[str, str], row: Mapping[str, Any], wording: Wording) -> str:
+    lead = wording.lead(scope)
+    where = f"{'with' if lead else 'With'} {clean(row['contrast'])} {quoted(scope[row['contrast']])}"
+    beyond = " beyond its noise floor" if row["definition"] == EXCESS else ""
+    return (
+        f"{lead}{where} the groups differ {'less' if row['value'] < 0 else 'more'}: CDS{beyond} changes by "
+        f"{decimals_of(row['value'])}{span(row['low'], row['high'])} of its mean with "
+        f"{quoted(row['reference'])} over {row['n']} pairs."
+    )
 
 
 def _back(end: float | None) -> float | None:

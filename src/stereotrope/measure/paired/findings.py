@@ -1,4 +1,4 @@
-"""What a mitigation is paid for with: variety, fidelity to what was asked for, refused requests."""
+"""What a mitigation changes of stereotypes, and what that is paid for with: variety, fidelity, refusals."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -12,7 +12,7 @@ from stereotrope.measure.paired.difference import BY_QUERY, MEAN_BY_QUERY
 from stereotrope.measure.sentences import clean, decimals_of, quoted, span
 from stereotrope.measure.setting import GENERATOR
 from stereotrope.measure.words import measure_words
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, kept_images
 
 _BY_PICTURES = "_difference"
 """Ends the name of the same difference where a measure tests it by pictures."""
@@ -51,7 +51,45 @@ def homogenised_queries(evidence: RunEvidence) -> Iterator[Candidate]:
                 sign=-down,
                 parts=(one["definition"], other["definition"]),
                 size="the fall of the former is",
+                leads=True,
             )
+
+
+@finder("stereotype_change", place=14)
+def changed_stereotypes(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Stereotypes that fall or rise with a mitigation, query by query, for one generator.
+
+    Beside the control where there is one. A level that keeps pictures chose by them what is drawn again, and
+    what is high falls by that alone: without a control it is no test. Where a measure tests the score by
+    pictures, that tells it.
+    """
+    axes, measures = _axes(), set(evidence.estimates["measure"])
+    controlled = {_what(row): row for row in _tested(evidence, beside_control=True)}
+    controls = {row["reference"] for row in controlled.values()}
+    for row in _tested(evidence):
+        score, beside = row["definition"], controlled.get(_what(row))
+        axis, more = axes.get(score, ("", 1))
+        if axis != "stereotype" or score + CHANGE in measures or row[row["contrast"]] in controls:
+            continue
+        if beside is not None or not _keeps_pictures(row, evidence):
+            one = beside or row
+            yield _candidate(
+                "stereotype_change",
+                one,
+                evidence,
+                p=one["p_value"],
+                sentence=partial(_changed, more, one, evidence),
+                sign=1,
+                parts=(score,),
+                size="the change is",
+            )
+
+
+def _keeps_pictures(row: Mapping[str, Any], evidence: RunEvidence) -> bool:
+    """Whether pictures with the mitigation are those without it."""
+    scope = {GENERATOR: str(row[GENERATOR]), row["contrast"]: str(row[row["contrast"]])}
+    kept = kept_images(evidence.images)
+    return bool(kept) and not kept.keys().isdisjoint(evidence.pictures.requested(scope))
 
 
 @finder("specificity_loss", "refusal_increase", place=13)
@@ -189,6 +227,14 @@ def _homogenised(one: Mapping[str, Any], other: Mapping[str, Any], evidence: Run
         f"{_where(one, evidence)} stereotypes fall and the pictures of each query repeat each other more: "
         f"{first}; {second}."
     )
+
+
+def _changed(more: int, row: Mapping[str, Any], evidence: RunEvidence) -> str:
+    """The change as a sentence; a control, with which it is compared, is named."""
+    way = "rise" if more * row["value"] > 0 else "fall"
+    original = {one["reference"] for one in _tested(evidence) if one["contrast"] == row["contrast"]}
+    beside = "" if row["reference"] in original else f" beside {quoted(row['reference'])}"
+    return f"{_where(row, evidence)} stereotypes {way}{beside}: {_told(row['definition'], row, evidence)}."
 
 
 def _lost(kind: str, score: str, row: Mapping[str, Any], evidence: RunEvidence) -> str:
