@@ -281,11 +281,7 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
     if name == "difference" and value is not None:
         before = ", at an earlier look" if place_of(c, evidence) in differences.kept else ""
         across = low is not None and high is not None and low <= 0 <= high and not before
-        wide = (
-            "; its interval, wide for having been chosen among all and not made as p is, does not leave out 0"
-            if across
-            else ""
-        )
+        wide = "; its interval, widened as it was chosen among all, does not leave out 0" if across else ""
         size = f"{c.size} {decimals_of(value)}{span(low, high)} ({q_text(c.q)}{before}{wide})"
         sentence = f"{sentence.removesuffix('.')}; {size}"
         if (bounds := evidence.bounds(c)) is not None:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.errors import UsageError
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.binomial import binomial
 
 _TINY = np.finfo(np.float64).tiny
 _TOGETHER = 1 << 14
@@ -176,7 +177,7 @@ def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:
     if n < 1:
         return float("nan")
     x = np.arange(n + 1.0)
-    return float(k * (_binomial(x, n, 1.0 / k) * term(x / n)).sum())
+    return float(k * (binomial(x, n, 1.0 / k) * term(x / n)).sum())
 
 
 def expected_tie(n_both: int, n: int) -> float:
@@ -190,9 +191,4 @@ def expected_tie(n_both: int, n: int) -> float:
     if n < 1:
         return float("nan")
     x = np.arange(n_both + 1.0)
-    return float((_binomial(x, n_both, 0.5) * np.abs(2 * x - n_both)).sum() / n)
-
-
-def _binomial(x: Floats, n: int, p: float) -> Floats:
-    ways = special.gammaln(n + 1.0) - special.gammaln(x + 1.0) - special.gammaln(n - x + 1.0)
-    return np.asarray(np.exp(ways + special.xlogy(x, p) + special.xlog1py(n - x, -p)), np.float64)
+    return float((binomial(x, n_both, 0.5) * np.abs(2 * x - n_both)).sum() / n)

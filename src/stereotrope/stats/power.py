@@ -7,6 +7,7 @@ import numpy as np
 from stereotrope.errors import UsageError
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.binomial import binomial
 from stereotrope.stats.multiplicity import fisher_exact
 
 _COUNTED_OUT = 400
@@ -34,7 +35,8 @@ def shift_power(shift: float, n: int, m: int, *, alpha: float) -> float:
         spread = np.sqrt((1 / n + 1 / m) / 4)
         left = np.sqrt(max(1 - shift**2, 1e-12))
         return float(special.ndtr((shift / spread + special.ndtri(alpha / 2)) / left))
-    first, second = (_binomial(size, share) for size, share in ((n, (1 + shift) / 2), (m, (1 - shift) / 2)))
+    sides = ((n, (1 + shift) / 2), (m, (1 - shift) / 2))
+    first, second = (binomial(np.arange(size + 1), size, share) for size, share in sides)
     return float(first @ (_p_of_all(n, m) <= alpha) @ second)
 
 
@@ -57,9 +59,3 @@ def smallest_shift(n: int, m: int, *, alpha: float, power: float = 0.8) -> float
 def _p_of_all(n: int, m: int) -> Floats:
     k, j = np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij")
     return fisher_exact(k, n, j, m)
-
-
-def _binomial(n: int, p: float) -> Floats:
-    x = np.arange(n + 1.0)
-    ways = special.gammaln(n + 1.0) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
-    return np.asarray(np.exp(ways + special.xlogy(x, p) + special.xlog1py(n - x, -p)))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.errors import UsageError
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.binomial import binomial
 
 _COUNTED_OUT = 400
 """Labels of both sides up to which the joint distribution of all values is counted out."""
@@ -205,8 +206,5 @@ class _Tables:
 
 def _tossed(counts: NDArray[np.int64], n: int, m: int) -> Floats:
     """Probability of ``x = 0 … n`` of each count on the smaller side, sides being tossed for."""
-    c, x, share = counts[:, None], np.arange(n + 1)[None, :], n / (n + m)
-    rest = np.maximum(c - x, 0)
-    ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(rest + 1.0)
-    tossed = np.exp(ways + special.xlogy(x, share) + special.xlog1py(rest, -share))
-    return np.where((x <= c) & (c - x <= m), tossed, 0.0)
+    c, x = counts[:, None], np.arange(n + 1)[None, :]
+    return np.where(c - x <= m, binomial(x, c, n / (n + m)), 0.0)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.errors import UsageError
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.binomial import binomial
 from stereotrope.stats.divergence import js_terms
 
 _COUNTED_OUT = 8_000
@@ -94,7 +95,7 @@ def _tables(margins: tuple[int, ...], n: int, m: int) -> tuple[Floats, Floats] |
         x = np.arange(added.min(initial=n), added.max(initial=0) + 1)
         of = added - added.min(initial=n)
         score = score[one] + js_terms(x / n, (c - x) / m)[of]
-        weight = weight[one] * _tossed(c, x, n, m)[of]
+        weight = weight[one] * binomial(x, c, n / (n + m))[of]
         taken = taken[one] + added
         # Tables with equal scores and sums so far go on together.
         both = np.round(score / _TIE).astype(np.int64) * (n + 1) + taken
@@ -103,12 +104,6 @@ def _tables(margins: tuple[int, ...], n: int, m: int) -> tuple[Floats, Floats] |
     order = np.argsort(score)
     tails = np.cumsum(weight[order][::-1])[::-1]
     return score[order], np.append(tails / tails[0], 0.0)
-
-
-def _tossed(c: int, x: NDArray[np.int64], n: int, m: int) -> Floats:
-    """Probability of ``x`` on the smaller side of ``c`` in all, sides being tossed for."""
-    ways = special.gammaln(c + 1.0) - special.gammaln(x + 1.0) - special.gammaln(c - x + 1.0)
-    return np.asarray(np.exp(ways + special.xlogy(x, n / (n + m)) + special.xlogy(c - x, m / (n + m))))
 
 
 def _counted(scores: Floats, tails: Floats, seen: float) -> tuple[float, float, float]:
