@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import expected_js, js_divergence, pairwise_js, permutation_p, shuffled_js
+from stereotrope.stats import expected_js, js_divergence, pairwise_js, permutation, permutation_p, shuffled_js
 
 Ints = NDArray[np.int64]
 
@@ -55,6 +57,40 @@ def test_shuffles_have_the_scores_of_a_plain_shuffle() -> None:
         share = np.mean(np.all(expected == row, axis=1))
         found = np.mean(np.all(np.abs(null - row) < 1e-8, axis=1))
         assert abs(found - share) < 4 * np.sqrt(share * (1 - share) / len(null))
+
+
+def test_shuffles_of_several_groups_in_which_values_stand_alone_have_the_scores_of_a_plain_shuffle() -> None:
+    # 2 + 2 + 2 images: 90 ways, and values of one image, of two and of three.
+    codes = np.array([[0, 0, 0], [0, 1, 1], [1, 2, 2], [1, 3, 3], [2, 3, 4], [3, 3, 5]])
+    null = shuffled_js(codes, np.repeat(np.arange(3), 2), n_shuffles=40_000, seed=3)
+    ways = [way for way in itertools.product(range(3), repeat=6) if all(way.count(g) == 2 for g in range(3))]
+    listed = np.array([[plain_js(codes, np.array(way), a) for a in range(3)] for way in ways])
+    for row in np.unique(np.round(listed, 9), axis=0):
+        share = np.mean(np.all(np.abs(listed - row) < 1e-8, axis=1))
+        found = np.mean(np.all(np.abs(null - row) < 1e-8, axis=1))
+        assert abs(found - share) < 4 * np.sqrt(share * (1 - share) / len(null))
+    assert (null[:, 2] == 1.0).all()
+
+
+@pytest.mark.parametrize("sizes", [(20, 20), (20,) * 5, (100, 100), (100,) * 3])
+def test_values_that_stand_alone_are_left_out_of_shuffles_and_counted_in_scores(
+    sizes: tuple[int, ...], monkeypatch
+) -> None:
+    codes, groups = images(sizes, 3 * sum(sizes), 2, seed=8)
+    codes[:, 1] %= 7
+    lacking = codes.copy()
+    lacking[5, 0] = -1
+    n = 2_000
+    quick, unlike = (shuffled_js(one, groups, n_shuffles=n, seed=2) for one in (codes, lacking))
+    monkeypatch.setattr(permutation, "_without_lone", lambda codes, _: (codes, np.zeros(codes.shape[1])))
+    plain = shuffled_js(codes, groups, n_shuffles=n, seed=2)
+    if max(sizes) == 20:
+        np.testing.assert_allclose(quick, plain, atol=1e-12)
+        np.testing.assert_array_equal(unlike[:, 0], shuffled_js(lacking, groups, n_shuffles=n, seed=2)[:, 0])
+    # Of more images distinct rows are shuffled, and others are distinct.
+    sd = plain.std(axis=0)
+    assert (np.abs(quick.mean(axis=0) - plain.mean(axis=0)) < 5 * sd * np.sqrt(2 / n)).all()
+    np.testing.assert_allclose(quick.std(axis=0), sd, rtol=0.12)
 
 
 @pytest.mark.parametrize("sizes", [(20, 20), (6, 9, 4), (40, 33), (3, 900)])

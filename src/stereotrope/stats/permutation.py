@@ -1,6 +1,7 @@
 """Permutation tests of Jensen–Shannon divergences: whole images change groups, all attributes together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,14 +36,34 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
     sizes = tuple(sorted(np.bincount(group).tolist()))
     if len(sizes) < 2 or sizes[0] < 1:
         raise UsageError(f"shuffled_js: at least two groups with an image are needed, found sizes {sizes}")
+    complete = np.asarray((matrix >= 0).all(axis=0))
+    matrix, lone = _without_lone(matrix, complete & (sizes[0] == sizes[-1]))
     hot, drawn = shuffled_counts(matrix, sizes, n_shuffles=n_shuffles, seed=seed)
+    hot = replace(hot, complete=complete)
     result = np.empty((n_shuffles, matrix.shape[1]))
     at = 0
     for counts in drawn:
         js = split_js(counts[0], sizes, hot) if len(sizes) == 2 else _of_several(counts, sizes, hot)
         result[at : at + js.shape[1]] = js.T
         at += js.shape[1]
-    return result
+    result[:, lone == 1.0] = 0.0
+    return np.asarray(np.minimum(result + lone, 1.0))
+
+
+def _without_lone(codes: NDArray[np.integer], where: NDArray[np.bool_]) -> tuple[NDArray[np.integer], Floats]:
+    """The codes without the values of a single image, and what these add to each attribute's divergence.
+
+    In groups of ``n`` images each, such a value adds 1/2n to the JS of its group with each other one,
+    whatever group it is in: over the pairs of all G groups 1/Gn on average, its part of the images.
+
+    where: By attribute, whether every image has a label and groups are of one size.
+    """
+    left, lone = codes.copy(), np.zeros(codes.shape[1])
+    for attribute in np.flatnonzero(where):
+        alone = np.bincount(codes[:, attribute])[codes[:, attribute]] == 1
+        left[alone, attribute] = -1
+        lone[attribute] = alone.mean()
+    return left, lone
 
 
 def _of_several(counts: Sequence[NDArray[np.int32]], sizes: Sequence[int], hot: OneHot) -> Floats:

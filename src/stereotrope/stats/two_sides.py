@@ -27,13 +27,17 @@ def split_js(first: _Counts, sizes: tuple[int, int], hot: OneHot) -> Floats:
     for attribute, part in hot.parts:
         counts = first[part]
         known = np.full(1, sizes[0]) if hot.complete[attribute] else counts.sum(axis=0)
-        result[attribute] = _of_attribute(counts, known.astype(np.int32), totals[part])
+        labelled = np.int64(sum(sizes)) if hot.complete[attribute] else totals[part].sum()
+        result[attribute] = _of_attribute(counts, known.astype(np.int32), totals[part], labelled)
     return result
 
 
-def _of_attribute(counts: _Counts, labelled: _Counts, totals: NDArray[np.int64]) -> Floats:
-    """Terms of the counts that occur, by their number and that of labels; some values share a table."""
-    low, base, of = counts.min(axis=1), labelled.min(), totals.sum()
+def _of_attribute(counts: _Counts, labelled: _Counts, totals: NDArray[np.int64], of: np.int64) -> Floats:
+    """Terms of the counts that occur, by their number and that of labels; some values share a table.
+
+    labelled, of: Images of one side with a label, by replicate, and of both.
+    """
+    low, base = counts.min(axis=1), labelled.min()
     widths, height = counts.max(axis=1) - low + 1, int(labelled.max() - base) + 1
     if height * int(widths.max()) > max(_TABLE_CELLS, counts.shape[1]):
         score = np.zeros(counts.shape[1])
