@@ -220,6 +220,31 @@ def test_a_divergence_is_told_by_the_value_that_came(make_labels) -> None:
     assert "In 10 of 20 pictures for women the product colour of the car is “brown”" in sentence
 
 
+def test_a_divergence_names_a_value_that_is_told_to_differ_before_the_one_that_came_most(make_labels) -> None:
+    before, after = {"red": 23, "blue": 17}, {"red": 31, "blue": 3, "black": 2, "white": 2, "green": 2}
+    labels = make_labels({("m", "cup", "base"): before, ("m", "cup", "women"): after})
+    (sentence,) = findings(bds(labels), labels)["sentence"].to_list()
+    assert "In 3 of 40 pictures for women the product colour of the cup is “blue”" in sentence
+    assert "the difference is −0.35 [−0." in sentence
+
+
+@pytest.mark.parametrize(
+    ("prompts", "alone"), [((10, 10), ""), ((3, 3), ""), ((10, 3), "3 prompts"), ((1, 4), "1 prompt")]
+)
+def test_a_side_of_too_few_prompts_to_speak_of_others_is_told_as_such(
+    make_labels, prompts: tuple[int, int], alone: str
+) -> None:
+    labels = make_labels(
+        {("m", "car", "base"): {"x": 90, "y": 30}, ("m", "car", "women"): {"x": 30, "y": 90}}
+    )
+    of = pl.when(group="base").then(prompts[0]).otherwise(prompts[1])
+    number = pl.col("image_id").str.slice(1).cast(pl.Int64) % of
+    labels = labels.with_columns(prompt_id=pl.format("{} {}", "group", number))
+    (sentence,) = findings(bds(labels), labels)["sentence"].to_list()
+    told = f"; one side has {alone}, so that it is of these prompts alone."
+    assert sentence.endswith(told) if alone else "these prompts alone" not in sentence
+
+
 def test_a_value_that_gave_way_to_many_is_told_as_gone(make_labels) -> None:
     after = {f"colour {i}": 4 for i in range(5)}
     labels = make_labels({("m", "car", "base"): {"grey": 20}, ("m", "car", "women"): after})

@@ -44,10 +44,15 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
         yield replace(c, interval=size, effect=_left(size), level=differences.level)
     elif c.wording is not None and c.attribute is not None:
         sides = evidence.pictures.sides(c.attribute, c.scope, c.wording)
-        value, values = c.category or moved_most(*sides), len({*sides[0], *sides[1]})
+        values = sorted({*sides[0], *sides[1]})
         # The value that is named was chosen among those that are there.
-        usual = evidence.level if not differences.alpha else 1 - (1 - differences.level) / max(1, values)
+        usual = evidence.level if not differences.alpha else 1 - (1 - differences.level) / max(1, len(values))
+        value = c.category or moved_most(*sides)
         difference = evidence.difference(c, value, usual)
+        if not c.category and difference is not None and not _left(difference):
+            each = evidence.differences([(c, one) for one in values], usual)
+            known = [(one, size) for one, size in zip(values, each, strict=True) if size is not None]
+            value, difference = max(known, key=lambda one: _clearness(one[1]))
         if difference is not None:
             size = difference if differences.alpha else (difference[0], None, None)
             yield replace(c, category=value, interval=size, effect=_left(size), level=differences.level)
@@ -89,6 +94,13 @@ def chosen(described: Sequence[Candidate], evidence: RunEvidence) -> list[Candid
         return replace(c, interval=size, level=level)
 
     return [widened(c) for c in described]
+
+
+def _clearness(size: tuple[float, float, float]) -> tuple[float, float, bool]:
+    """How clearly a value moved, against how far its interval reaches; of two alike the one that came."""
+    value, low, high = size
+    reach = value - low if value > 0 else high - value
+    return round(abs(value) / reach if reach > 0 else 0.0, 9), round(abs(value), 9), value > 0
 
 
 def _left(size: tuple[float, float | None, float | None]) -> float:
@@ -133,6 +145,8 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
         unaware = name is not None and model in marking and (model, name) not in marks
         if unaware and "text" in (c.attribute or "").split("_"):
             return "the model puts a mark on its pictures, which may be what is read"
+        if c.p is not None and (few := evidence.prompts_of_fewer(c)):
+            return f"one side has {few} prompt{'s' * (few != 1)}, so that it is of these prompts alone"
         bounds = evidence.bounds(c) if c.p is not None else None
         undone = bounds is not None and bounds[0] <= 0 <= bounds[1]
         undo = "the labels that are missing could undo it" if undone else None

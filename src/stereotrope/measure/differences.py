@@ -133,11 +133,11 @@ class Differences:
 
     def verdict(self, place: Place) -> str:
         """How a comparison ends: ``differs``, ``alike`` or ``not enough``."""
-        widest = self.places[place].widest
+        tested = self.places[place]
         if place in self.q:
             return "differs"
-        ends = () if widest is None else widest[2:]
-        inside = bool(ends) and all(end is not None and abs(end) <= self.margin for end in ends)
+        ends, margin = () if tested.widest is None else tested.widest[2:], self.margin / tested.example.apart
+        inside = bool(ends) and all(end is not None and abs(end) <= margin for end in ends)
         return "alike" if inside else "not enough"
 
     def rows(self) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ class Differences:
                     "reference": reference,
                     "attribute": c.attribute,
                     "verdict": self.verdict(place),
-                    "margin": self.margin,
+                    "margin": self.margin / c.apart,
                     **dict(zip(("category", "value", "low", "high"), widest, strict=True)),
                     "level": _alike_level(self.alpha) if self.alpha else None,
                     "p_value": tested.p,

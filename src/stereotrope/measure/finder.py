@@ -14,6 +14,7 @@ import polars as pl
 from stereotrope.measure.cells import PAIR
 from stereotrope.measure.evidence import FindingEvidence, counted, effective_sides, shift
 from stereotrope.measure.sentences import Counted, Wording, span
+from stereotrope.measure.units import FEWEST_PROMPTS
 from stereotrope.plugins import Registry
 from stereotrope.stats import clopper_pearson, newcombe, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, warnings_of
@@ -50,6 +51,8 @@ class Candidate:
     n: The same, where images are its units.
     interval, size: Size of what is told by its sentence, with the ends of its interval, and of a tested
         difference the words before it.
+    apart: How many times its size two of those that are compared may be apart, which decides what is alike:
+        2 where each is set beside the mean of all.
     bounds: Of what its sentence tells, the least and greatest that missing labels allow; None where few are.
     level: Of the interval, where a finder widened that of a description for its having been chosen
         (:mod:`stereotrope.measure.selection`); the ranking widens all others.
@@ -83,6 +86,7 @@ class Candidate:
     n: tuple[int, int] | None = None
     interval: tuple[float, float | None, float | None] | None = None
     size: str = "the difference is"
+    apart: float = 1.0
     bounds: tuple[float, float] | None = None
     level: float | None = None
     others: tuple[str, ...] = ()
@@ -323,6 +327,15 @@ class RunEvidence:
         value, *ends = known
         low, high = (0.0 if end is None else end - value for end in ends)
         return max(-1.0, allowed[0] + low), min(1.0, allowed[1] + high)
+
+    def prompts_of_fewer(self, c: Candidate) -> int:
+        """Of how many prompts a side is, if of too few to speak of others while the other is not; else 0."""
+        if c.wording is None or c.attribute is None:
+            return 0
+        scopes = c.scope, c.wording.reference_scope(c.scope)
+        sides = (self.pictures.cell(c.attribute, scope).prompts for scope in scopes)
+        fewer, more = sorted(len(side) - (None in side) for side in sides)
+        return fewer if fewer < FEWEST_PROMPTS <= more else 0
 
     def ends(self, c: Candidate, value: str, level: float) -> tuple[str, str]:
         """Wilson's intervals of the share of a value, in a condition and in its reference, as texts."""

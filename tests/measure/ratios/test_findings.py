@@ -176,3 +176,17 @@ def test_bounds_are_worked_by_hand_and_none_where_few_labels_are_missing(ratios)
     without = shares.drop("bound_low", "bound_high")
     assert measure.model_deviation(without)["bound_low"].null_count() == 3
     assert measure.ratio_change(without)["bound_high"].null_count() == 6
+
+
+def test_models_are_alike_by_how_far_they_are_apart_and_not_by_how_far_from_their_mean(ratios) -> None:
+    rng = np.random.default_rng(4)
+    one = 0.35 + rng.normal(0, 0.02, 7)
+    for apart, verdict in ((0.3, "not enough"), (0.06, "alike")):
+        models = {"a": one, "b": one + apart + rng.normal(0, 0.01, 7)}
+        table = pl.concat(
+            [ratios(values.tolist(), generator=name) for name, values in models.items()], how="vertical"
+        )
+        found = measure.model_deviation(table)
+        (row,) = measure.comparisons(found, LABELS, alpha=0.001).to_dicts()
+        assert (row["verdict"], row["margin"]) == (verdict, 0.1)
+        assert abs(row["value"]) == pytest.approx(apart / 2, abs=0.02)

@@ -162,3 +162,34 @@ def test_ratios_of_the_published_size_take_less_than_a_second() -> None:
     measure.model_agreement(frame)
     measure.model_deviation(frame)
     assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("n", [(5, 100), (100, 5), (10, 200, 200)])
+def test_levels_alike_of_unlike_numbers_of_pictures_are_told_apart_no_more_often_than_they_may(
+    n: tuple[int, ...],
+) -> None:
+    rng, told, by_ratios = np.random.default_rng(7), 0, 0
+    for _ in range(60):
+        shares = np.array([rng.binomial(size, 0.02, 12) / size for size in n])
+        made = dict(zip("abc", shares.tolist(), strict=False))
+        sizes = pl.DataFrame({"generator": list("abc")[: len(n)], "n": n})
+        table = ratios(made).drop("n").join(sizes, on="generator", maintain_order="left")
+        p = measure.model_deviation(table)["p_value"][0]
+        told += p <= 0.05
+        by_ratios += exchange_test(shares.T, 0)[0] <= 0.05
+        if len(n) == 2:
+            changed = measure.ratio_change(table, baseline="b").filter(measure="ratio_change")
+            assert changed["p_value"][0] == p
+    # At 0.05 seven or more of 60 would come once in 30 times.
+    assert told <= 6 < by_ratios
+
+
+def test_a_difference_of_models_with_unlike_numbers_of_pictures_is_still_found() -> None:
+    rng = np.random.default_rng(8)
+    made = {"a": (rng.binomial(20, 0.7, 12) / 20).tolist(), "b": (rng.binomial(100, 0.3, 12) / 100).tolist()}
+    sizes = pl.DataFrame({"generator": ["a", "b"], "n": [20, 100]})
+    table = ratios(made).drop("n").join(sizes, on="generator", maintain_order="left")
+    found = measure.model_deviation(table)
+    assert (found["p_value"] < 0.002).all()
+    assert found["method"].str.contains("of at most twice the pictures of another level").all()
+    assert measure.model_deviation(ratios(made))["method"].str.ends_with("exact").all()

@@ -13,7 +13,7 @@ from stereotrope.measure.ratios.reading import LevelTable, level_tables
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import exchange_test, mean_interval, normal_quantile, shuffled_difference, special
+from stereotrope.stats import mean_interval, normal_quantile, shuffled_difference, special
 from stereotrope.stats.arrays import Floats
 
 _NONE = "no scenario is kept by both"
@@ -73,7 +73,8 @@ def ratio_change(
     polars.DataFrame
         Two rows a pair: ``ratio_change`` in [−1, 1], above 0 where the setting shows more than its
         ``reference``, with p for settings that are alike, exact: in each scenario either ratio might have
-        been the setting's; ``ratio_change_absolute`` in [0, 1] with its ``floor``, what pictures shuffled
+        been the setting's (where one has more than twice the pictures of the other, of as many drawn from
+        them); ``ratio_change_absolute`` in [0, 1] with its ``floor``, what pictures shuffled
         between the two settings would read, ``excess``, ``z`` and a one-sided ``p_value`` for no more than
         the floor, which holds for these prompts. Intervals are those of
         :func:`stereotrope.stats.mean_interval`. ``n`` is the number of scenarios; ``q_value``
@@ -160,9 +161,9 @@ def _changed(table: LevelTable, one: int, other: int, level: float) -> Iterator[
         return
     here, there = (table.shares[known, at] for at in (one, other))
     signed = _mean(here - there, (-1.0, 1.0), level)
-    p, least = exchange_test(np.stack([here, there], axis=1), 0)
+    p, least, exchanged = table.exchanged([one, other], 0)
     tested = {"p_value": p, "p_least": least, "holds_for": LIKE_THESE} if m > 1 else {}
-    how = f"{signed['method']}; p: settings exchanged within scenarios, exact"
+    how = f"{signed['method']}; p: settings exchanged within scenarios, {exchanged}"
     bounds = table.bounds([one, other], [1, -1])
     yield {**row, "measure": "ratio_change", **signed, **tested, **bounds, "method": how}
     n_here, n_there = (table.n[known, at] for at in (one, other))

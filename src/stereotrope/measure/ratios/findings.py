@@ -36,6 +36,7 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
             interval=(row["value"], row["low"], row["high"]),
             size="the difference is, on average,",
             bounds=None if None in bounds else bounds,
+            apart=2.0 if reference is None else 1.0,
             parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
             # What it counts are scenarios.
             labelled=None,

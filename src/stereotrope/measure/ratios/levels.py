@@ -12,9 +12,8 @@ from stereotrope.measure.ratios.reading import NO_SHARE, LevelTable, level_table
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import exchange_test, mean_interval, normal_quantile, spearman_interval, spearman_p
+from stereotrope.stats import mean_interval, normal_quantile, spearman_interval, spearman_p
 
-_EXCHANGED = "levels exchanged within scenarios, exact"
 _FEWEST = 3
 """Scenarios below which an order says nothing."""
 
@@ -181,7 +180,8 @@ def model_deviation(
         Estimates, a row a model; ``value`` in [−1, 1], those of all models add up to 0; ``n`` the scenarios.
         The interval (:func:`stereotrope.stats.mean_interval`) and ``p_value`` hold for other scenarios like
         these; p is two-sided and exact for models that are alike: in each scenario any of the ratios might
-        have been the model's. ``q_value`` is Benjamini–Hochberg over the rows. ``bound_low`` and
+        have been the model's (where one has more than twice the pictures of another, of as many drawn from
+        them). ``q_value`` is Benjamini–Hochberg over the rows. ``bound_low`` and
         ``bound_high`` are what missing labels allow, where over 5% of a scenario's are.
 
     Undefined
@@ -306,7 +306,7 @@ def _deviations(name: str, estimates: Any, read: dict[str, Any], level: float, p
                 rows.append({**row, "undefined": no if counts else NO_SHARE})
                 continue
             column, most = counting.index(at), 1 - 1 / len(counting)
-            own, (p, least) = away[:, column], exchange_test(shares, column)
+            own, (p, least, exchanged) = away[:, column], table.exchanged(counting, column)
             mean, low, high, how = mean_interval(own, level=level, scale=(-most, most))
             none = bool(np.isnan(low))
             flags = {"one_level": n == 1, "no_variation": none and n > 1, "few_groups": not all(table.some)}
@@ -322,7 +322,8 @@ def _deviations(name: str, estimates: Any, read: dict[str, Any], level: float, p
                     "holds_for": LIKE_THESE if n > 1 else None,
                     "flags": flags,
                     **table.bounds(counting, weights),
-                    "method": f"mean over {n} scenarios; interval: {how}; p: {_EXCHANGED}",
+                    "method": f"mean over {n} scenarios; interval: {how}; p: levels exchanged within "
+                    f"scenarios, {exchanged}",
                 }
             )
     return with_q_values(estimate_frame(rows, factors=(*factors, among)))

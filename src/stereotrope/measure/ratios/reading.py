@@ -13,10 +13,14 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import wilson
+from stereotrope.stats import exchange_test, wilson
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ESTIMATE_COLUMNS
 
+_EVEN = 2.0
+"""How many times the pictures of one level another may have where their ratios are exchanged."""
+_THINNED = 15
+"""How often more than that are drawn down to it."""
 Unit = Literal["picture", "prompt"]
 """What an interval of a single scenario's share is of: its pictures, or prompts like its own."""
 
@@ -104,6 +108,32 @@ class LevelTable:
     def shares_at(self, columns: ArrayLike) -> Floats:
         """The shares at some levels, of the scenarios that count at all of them."""
         return np.asarray(self.shares[self.kept_by(columns)][:, np.asarray(columns, np.int64)])
+
+    def exchanged(self, columns: Sequence[int], at: int) -> tuple[float, float, str]:
+        """Whether one of some levels is like the others: :func:`stereotrope.stats.exchange_test`.
+
+        Ratios of unlike numbers of pictures are not exchangeable: near 0 those of few pictures are 0 nearly
+        always. Where one level has more than twice the pictures of another, as many of its pictures are drawn
+        by chance, and p is twice the mean of some such draws (Vovk and Wang 2020).
+
+        columns, at: The levels, and the place of the one among them.
+        Returns: p, the least that it could have been, and how it was made.
+        """
+        kept = np.ix_(self.kept_by(columns), np.asarray(columns, np.int64))
+        shares, n = self.shares[kept], np.rint(self.n[kept]).astype(np.int64)
+        most = (_EVEN * n.min(axis=1, initial=np.iinfo(np.int64).max, keepdims=True)).astype(np.int64)
+        if (n <= most).all():
+            return *exchange_test(shares, at), "exact"
+        rng, shown, drawn = (
+            np.random.default_rng(0),
+            np.rint(shares * n).astype(np.int64),
+            np.minimum(n, most),
+        )
+        each = [
+            exchange_test(rng.hypergeometric(shown, n - shown, drawn) / drawn, at) for _ in range(_THINNED)
+        ]
+        p, least = np.minimum(1.0, 2 * np.mean(each, axis=0)).tolist()
+        return p, least, f"of at most twice the pictures of another level, twice the mean of {_THINNED} draws"
 
     def bounds(self, columns: Sequence[int], weights: Sequence[float]) -> dict[str, float]:
         """What missing labels allow of the mean, over the scenarios kept, of a weighted sum of the shares.
