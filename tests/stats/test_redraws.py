@@ -49,6 +49,15 @@ def test_smoothed_counts_are_those_of_labels_borrowed_image_by_image(way):
         alike(mine, others)
 
 
+def test_smoothed_counts_of_many_groups_and_values_are_those_of_labels_borrowed_image_by_image():
+    rng = np.random.default_rng(2)
+    codes, group = rng.integers(0, 60, (90, 2)), np.repeat(np.arange(15), 6)
+    codes[:, 1] %= 3
+    sides = [of(codes, group, [6] * 15, 8_000, 0)[1] for of in (bootstrap._one_by_one, bootstrap._by_rows)]
+    for g in (0, 7, 14):
+        alike(sides[1][g], sides[0][g])
+
+
 @pytest.mark.parametrize("n", [1, 7, 60, 1_000])
 def test_weights_of_images_are_those_of_drawing_them_one_by_one(n):
     blocks = drawn_weights(n, np.full((3, 10_000), n), np.random.default_rng(5))
@@ -80,8 +89,8 @@ def test_columns_that_are_counted_in_one_number_do_not_mix(n, greatest):
 
 def test_borrowed_labels_have_the_distribution_that_can_be_counted_out():
     # Two images with one value each, a pool of three with the second and one without a label.
-    counts, pool, n = np.tile([[2.0], [0.0]], 40_000).astype(np.float32), np.array([0, 3, 1]), 2
-    drawn = counts + bootstrap._change(counts, pool, bootstrap._borrowed(n, 4, 40_000, (2,)))
+    drawn, pool, n = np.tile([[2], [0]], 40_000).astype(np.int32), np.array([0, 3, 1]), 2
+    bootstrap._borrow(drawn, pool, bootstrap._borrowed(n, 4, 40_000, (2,)))
     keys, times = np.unique(drawn.T, axis=0, return_counts=True)
     found = {tuple(key): k / 40_000 for key, k in zip(keys.astype(int).tolist(), times.tolist(), strict=True)}
     # Each label is kept with 1/2, else the second value with 3/4 and none with 1/4.

@@ -106,7 +106,7 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
     matrix = np.asarray(codes)
     group = np.asarray(groups, dtype=np.int64)
     sizes = np.bincount(group).tolist()
-    of_images = _one_by_one if few(sizes) else _by_rows
+    of_images = _one_by_one if few(sizes) and len(matrix) * n_resamples <= _KEPT_CELLS else _by_rows
     hot, counts = of_images(matrix, group, sizes, n_resamples, seed)
     return ResampledJS(
         js=mean_pair_js(counts, sizes, hot).T,
@@ -120,13 +120,12 @@ def _one_by_one(
     """Counts of each group; its images are drawn by numbers that further groups of these sizes share."""
     hot = one_hot(codes[np.argsort(group, kind="stable")])
     firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    draw = _kept_weights if len(codes) * n_resamples <= _KEPT_CELLS else _kept_weights.__wrapped__
     parts = [(part, tally_of_rows(hot.columns[part])) for _, part in hot.parts]
     counts = []
     for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
         drawn = np.empty((len(hot.columns), n_resamples), np.float32)
         for rank, (part, tallied) in enumerate(parts):
-            drawn[part] = tallied(draw(first, n, len(codes), n_resamples, seed, g, rank))
+            drawn[part] = tallied(_kept_weights(first, n, len(codes), n_resamples, seed, g, rank))
         counts.append(drawn)
     return hot, counts
 
@@ -143,7 +142,7 @@ def _by_rows(
         for rank, (_, part) in enumerate(hot.parts):
             pool = np.append(hot.totals[part], len(codes) - hot.totals[part].sum())
             borrowed = _borrowed(n, len(codes), n_resamples, (seed, 11, n, g, len(codes), rank))
-            drawn[part] += _change(drawn[part], pool, borrowed)
+            _borrow(drawn[part], pool, borrowed)
         counts.append(drawn.astype(np.float32))
     return hot, counts
 
@@ -168,22 +167,22 @@ def _borrowed(n: int, total: int, n_resamples: int, key: tuple[int, ...]) -> _Bo
     return _Borrowed(of, place - of * n, rng.integers(0, total, len(of)))
 
 
-def _change(counts: NDArray[np.number], pool: NDArray[np.int64], borrowed: _Borrowed) -> NDArray[np.int64]:
-    """What counts of an attribute gain and lose by the labels that are borrowed.
+def _borrow(counts: NDArray[np.int32], pool: NDArray[np.int64], borrowed: _Borrowed) -> None:
+    """Have counts of an attribute gain and lose what is borrowed.
 
     Which draws borrow does not depend on what they show, so draws may be taken to lie in the order of their
     values: each loses that of its place, and gains that of an image of the pool.
 
-    counts: By value and resample.
+    counts: By value and resample; they are changed.
     pool: Images of all groups by value, and last those without a label.
     """
-    n_values, n_resamples = counts.shape
-    up_to = np.cumsum(counts, axis=0).take(borrowed.of, axis=1)
-    lost = (borrowed.place >= up_to).sum(axis=0)
+    own = np.append(np.flatnonzero(counts.any(axis=1)), len(counts))
+    up_to = np.cumsum(counts[own[:-1]], axis=0).take(borrowed.of, axis=1)
+    lost = own[(borrowed.place >= up_to).sum(axis=0)]
     gained = np.searchsorted(np.cumsum(pool), borrowed.pick, side="right")
-    cells = (n_values + 1) * n_resamples
-    change = [np.bincount(value * n_resamples + borrowed.of, minlength=cells) for value in (gained, lost)]
-    return np.asarray((change[0] - change[1]).reshape(n_values + 1, n_resamples)[:n_values])
+    for value, by in ((lost, -1), (gained, 1)):
+        some = value < len(counts)
+        np.add.at(counts, (value[some], borrowed.of[some]), np.int32(by))
 
 
 def js_interval(
