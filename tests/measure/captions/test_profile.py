@@ -210,9 +210,9 @@ def captions_of_prompts(rng: np.random.Generator, n: int, cells: int) -> tuple[p
     return data, truth
 
 
-@pytest.mark.parametrize("n", [15, pytest.param(100, marks=pytest.mark.slow)])
-def test_intervals_cover_as_often_as_they_say(n: int) -> None:
-    data, truth = captions_of_prompts(np.random.default_rng(n), n, 100)
+@pytest.mark.parametrize(("n", "models"), [(15, 100), pytest.param(100, 500, marks=pytest.mark.slow)])
+def test_intervals_cover_as_often_as_they_say(n: int, models: int) -> None:
+    data, truth = captions_of_prompts(np.random.default_rng(n), n, models)
     scores = m.cbs(data, "gender", groups=["female", "male"], n_bootstrap=200)
     found = profile(scores)
     x = np.array(truth)
