@@ -16,7 +16,7 @@ import polars as pl
 
 from stereotrope import escape
 from stereotrope.errors import RunError
-from stereotrope.report.charts.drawing import CONFIG, side_by_side
+from stereotrope.report.charts.drawing import CONFIG, inert_chart, side_by_side
 from stereotrope.report.charts.engine import Chart, DrawnChart
 from stereotrope.report.charts.lanes import draw_charts
 from stereotrope.report.datatable import pairs_of
@@ -34,6 +34,9 @@ _PAINTED = re.compile("(?:.*C|c)olor|stroke|fill|background")
 _WITHIN = {"condition", "range", "scale", "value"}
 """Keys through which a channel of colour says which."""
 _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
+_STACK = re.compile(r"\n\s+at ")
+_REFUSED = re.compile(r"Error: (?!.*\(os error \d)")
+"""What the renderer says of a chart, not of the machine."""
 _TEXT_DIGITS = 4
 _BROKEN = ("sentence", "method", "source", "undefined")
 _PAIRS, _LISTS = ("excluded", "scope"), ("image_ids",)
@@ -213,18 +216,25 @@ def write_figures(
         for name, chart in charts.items():
             drawing = there.pop(name, None) or next(made)
             if isinstance(drawing, ValueError):
-                raise RunError(
-                    f"figure {name}: cannot be drawn ({' '.join(str(drawing).split())[:200]}); files or "
-                    "memory may be short: close other programs, then run the same command again"
-                ) from drawing
+                raise RunError(f"figure {name}: cannot be drawn ({_reason(drawing)}") from drawing
             out.write(f"{name}.svg", drawing.svg)
             if drawing.png is not None:
                 out.write(f"{name}.png", drawing.png)
             drawn.put(chart, drawing)
 
 
+def _reason(problem: ValueError) -> str:
+    told = f"{' '.join(_STACK.split(str(problem))[0].split())[:200]})"
+    if _REFUSED.search(told):
+        return (
+            f"{told}: this is a fault of stereotrope, please report it; with `report: {{figures: false}}` in "
+            "the audit file all else is written"
+        )
+    return f"{told}; files or memory may be short: close other programs, then run the same command again"
+
+
 def _chart_text(spec: Mapping[str, Any], colours: Mapping[str, str]) -> str:
-    whole = {**spec, "config": {**CONFIG, "background": "var(--paper)"}, "padding": 12}
+    whole = {**inert_chart(spec), "config": {**CONFIG, "background": "var(--paper)"}, "padding": 12}
     text = json.dumps(_coloured(whole, colours), ensure_ascii=False, sort_keys=True)
     # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
     return _BEYOND.sub("\N{WHITE SQUARE}", text)

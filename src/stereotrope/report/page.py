@@ -13,7 +13,7 @@ from typing import Any
 
 from stereotrope import escape
 from stereotrope.report.arrangement import Chapter, arranged
-from stereotrope.report.charts.drawing import CONFIG, drawing_engine
+from stereotrope.report.charts.drawing import CONFIG, drawing_engine, inert_chart
 from stereotrope.report.contract import Block, Section, sections_in_order, series_in_order
 from stereotrope.report.document import asset, render_document
 from stereotrope.report.exhibits import Exhibits, Thumbnails
@@ -119,9 +119,10 @@ def _drawn(figures: Sequence[Figure]) -> dict[str, Any]:
     drawn: dict[str, Any] = {}
     for figure in figures:
         for i, panel in enumerate(figure.panels, start=1):
-            shape = json.dumps({k: v for k, v in panel.spec.items() if k != "data"}, sort_keys=True)
+            spec = inert_chart(panel.spec)
+            shape = json.dumps({k: v for k, v in spec.items() if k != "data"}, sort_keys=True)
             number_of = shapes.setdefault(shape, len(shapes))
-            drawn[f"chart-{figure.name}-{i}"] = {"shape": number_of, "values": panel.spec["data"]["values"]}
+            drawn[f"chart-{figure.name}-{i}"] = {"shape": number_of, "values": spec["data"]["values"]}
     return {"charts": drawn, "shapes": [json.loads(shape) for shape in shapes]}
 
 

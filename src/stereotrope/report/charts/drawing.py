@@ -30,6 +30,14 @@ TIP = {"tooltip": [{"field": "tip"}], "description": {"field": "tip"}}
 _PARAMS = [{"name": "containerWidth", "value": 640}]
 
 CONFIG: dict[str, Any] = shipped("report.charts", "config.yaml")
+_INHERITED = (
+    "(?:__defineGetter__|__defineSetter__|__lookupGetter__|__lookupSetter__|__proto__|constructor|hasOwnProperty"
+    "|isPrototypeOf|propertyIsEnumerable|toLocaleString|toString|valueOf) *"
+)
+"""Properties of every object of JavaScript: Vega finds them wherever it looks a text up in a plain one."""
+_INHERITED_TEXT, _INHERITED_IN_CODE = re.compile(_INHERITED), re.compile(rf'(?<!\\)"{_INHERITED}(?=")')
+_CODE = ("calculate", "expr", "filter", "labelExpr", "test")
+"""Keys of a chart that hold an expression."""
 _ADDRESSES = 96 * 10**9
 """Bytes; with 66 of 10^9 V8 does not start, with 72 it does, before anything else of a run has any."""
 
@@ -66,6 +74,22 @@ def chart_texts(rows: Sequence[Mapping[str, Any]], longest: int = 80) -> list[di
         {k: (chart_text(v, longest) if isinstance(v, str) else v) for k, v in row.items() if v is not None}
         for row in rows
     ]
+
+
+def inert_chart(part: Any, key: str = "") -> Any:
+    """A chart, or a part of one, in which no text is a name that Vega would find in every object.
+
+    Such a text gets a space at its end, which Vega leaves out where it draws; no two become one.
+    """
+    if isinstance(part, Mapping):
+        return {k: inert_chart(v, k) for k, v in part.items()}
+    if isinstance(part, list | tuple):
+        return [inert_chart(v, key) for v in part]
+    if not isinstance(part, str):
+        return part
+    if key in _CODE:
+        return _INHERITED_IN_CODE.sub(r"\g<0> ", part)
+    return f"{part} " if _INHERITED_TEXT.fullmatch(part) else part
 
 
 def wrapped_text(text: str, signs: int) -> str:

@@ -6,16 +6,19 @@ when its input does, whatever became of the caller.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, NamedTuple
 
 MOST_PIXELS = 4_000_000
 """Pixels of one PNG."""
 _PNG_SCALE = 2.0
+_LOGGED = re.compile(r"^ERROR (.*)", re.MULTILINE)
 _SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 
 
@@ -36,6 +39,8 @@ class DrawnChart(NamedTuple):
 def draw_chart(chart: Chart, engine: Any) -> DrawnChart:
     """Draw a chart; ValueError where it cannot be drawn."""
     svg = engine.vegalite_to_svg(chart.text, allowed_base_urls=[])
+    if "<text" not in svg:
+        raise ValueError("Error: nothing is drawn")
     scale = _scale(svg) if chart.png else None
     return DrawnChart(svg.encode("utf-8"), engine.svg_to_png(svg, scale=scale) if scale else None)
 
@@ -63,12 +68,32 @@ def ask(chart: Chart, to: IO[bytes], by: IO[bytes]) -> DrawnChart:
 
 def _answers(lines: Iterable[bytes], engine: Any) -> Iterator[tuple[str | None, str | None, str | None]]:
     for line in lines:
-        try:
-            svg, png = draw_chart(Chart(*json.loads(line)), engine)
-        except ValueError as error:
-            yield None, None, str(error)
+        problem = None
+        with _logged() as logged:
+            try:
+                svg, png = draw_chart(Chart(*json.loads(line)), engine)
+            except ValueError as error:
+                problem = str(error)
+        if logged or problem:
+            yield None, None, logged[0] if logged else problem
         else:
             yield svg.decode("utf-8"), None if png is None else base64.b64encode(png).decode("ascii"), None
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[list[str]]:
+    """The errors that Vega meets within: it draws what there is, and writes them to standard error alone."""
+    errors: list[str] = []
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            yield errors
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+        log.seek(0)
+        errors += _LOGGED.findall(log.read().decode("utf-8", "replace"))
 
 
 def _serve() -> None:

@@ -27,13 +27,15 @@ def processors() -> int:
 def draw_charts(charts: Sequence[Chart], *, most: int | None = None) -> Generator[DrawnChart | ValueError]:
     """Draw charts, in their order; for one that cannot be drawn the reason.
 
-    most: Processes at most; as many as there are processors when None. Few charts are drawn in this one.
+    most: Processes at most; as many as there are processors when None, one for few charts.
     """
-    lanes = min(most or processors(), _MOST_LANES, len(charts) // _A_LANE)
+    if not charts:
+        return
     engine = drawing_engine()
-    if lanes < 2 or not sys.executable:
+    if not sys.executable:  # a program that has Python within it
         yield from (_judged(chart, engine) for chart in charts)
         return
+    lanes = max(1, min(most or processors(), _MOST_LANES, len(charts) // _A_LANE))
     with contextlib.ExitStack() as ending:
         free: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
         for _ in range(lanes):
