@@ -64,6 +64,11 @@ def test_a_damaged_file_is_named(
         ("", PEOPLE, r"images.csv: must have at least one row, found none"),
         (IMAGES, PEOPLE + 'a.png,"[9, 9', r"people.csv: cannot be read"),
         (
+            IMAGES + "a.png ,m,y,\n",
+            PEOPLE,
+            r"'a.png' must be listed once, found again as .a.png . .*first in row 1 as 'a.png'\); b",
+        ),
+        (
             IMAGES,
             PEOPLE + "a.png,female\n",
             r"people.csv:5: must have 3 fields as the header, found 2; add com",

@@ -17,7 +17,7 @@ import stereotrope.report
 from stereotrope.audit import Audit
 from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.outstanding import outstanding
-from stereotrope.errors import AuditFileError, IncompleteError, StereotropeError, UsageError
+from stereotrope.errors import AuditFileError, IncompleteError, MetadataError, StereotropeError, UsageError
 from stereotrope.generate import FolderGenerator, LabelledGenerator, create, image_requests
 from stereotrope.report.write import write
 from stereotrope.run import Ledger
@@ -382,3 +382,13 @@ def test_folders_are_given_as_text_or_as_paths(alone, tmp_path):
     assert Audit.from_run(str(run.path)).measure(str(run.path)).estimates.equals(run.estimates)
     page = write(st.open(str(run.path)), out=str(tmp_path / "page"), figures=False)
     assert page == tmp_path / "page" / "index.html"
+
+
+@pytest.mark.parametrize(("first", "again"), [("A", "A "), (" A", "A")])
+def test_names_that_differ_by_a_blank_alone_are_told_as_such(tmp_path: Path, first: str, again: str) -> None:
+    rows = [["image_id", "model", "occ"], [first, "m", "nurse"], [again, "m", "ceo"]]
+    (tmp_path / "l.csv").write_text("\n".join(map(",".join, rows)))
+    listed = create({"labels": "l.csv", "name_from": "model", "factors": ["occ"]}, relative_to=tmp_path)
+    told = f"'A' must be listed once, found again as '{again}' .*l.csv:2 as '{first}'\\); blanks at the ends"
+    with pytest.raises(MetadataError, match=told):
+        listed.requests()

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,37 @@ def test_a_place_that_cannot_be_written_is_one_message(tmp_path, capsys, verbose
     assert ("Traceback" in error) is verbose
     assert f"error: {blocked}" in error
     assert "not a directory; choose another place" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "is_folder", "told"),
+    [
+        ("report", False, "a folder must be here, and a file of that name is in the way"),
+        ("report/index.html", True, "a file must be here, and a folder of that name is in the way"),
+        (".lock", True, "a file must be here, and a folder of that name is in the way"),
+        (".owner.json", True, "a file must be here, and a folder of that name is in the way"),
+    ],
+)
+def test_a_thing_of_another_kind_in_the_way_is_told_as_such(tmp_path, capsys, name, is_folder, told):
+    (tmp_path / "l.csv").write_text("image_id,model,occ,attr\na,m,nurse,x\nb,m,ceo,y\n")
+    (tmp_path / "a.yaml").write_text(
+        "generators: [{labels: l.csv, name_from: model, factors: [occ]}]\n"
+        "annotators: [{labels: l.csv, name: p, attributes: [attr]}]\n"
+        "measures: [{share: attr}]\nreport: {figures: false}\n"
+    )
+    command = ["--quiet", "run", str(tmp_path / "a.yaml"), "-o", str(tmp_path / "run")]
+    with pytest.raises(SystemExit, match="0"):
+        main(command)
+    place = tmp_path / "run" / name
+    shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+    place.mkdir() if is_folder else place.write_text("")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 3
+    error = capsys.readouterr().err
+    assert re.search(rf"{re.escape(name)}: {told}; move it elsewhere or remove it", error)
+    assert "choose another place" not in error
 
 
 def test_the_seed_of_the_command_line_replaces_the_files(tmp_path, monkeypatch):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -530,3 +532,39 @@ def test_a_model_that_is_tried_again_is_told_of_once_in_a_while(script):
     found = script.exchange(script.caller(account=account), times=3)
     assert all(isinstance(each, ModelError) for each in found)
     assert said == ["openai:m: server error (503: busy); trying again"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "longest", "told"),
+    [
+        ("5", 60, r"openai:m: too many requests \(429.*\); trying again$"),
+        ("55", 60, r"trying again at (\d{4}-\d\d-\d\d )?\d\d:\d\d$"),
+        ("100000", 200_000, r"trying again at \d{4}-\d\d-\d\d \d\d:\d\d$"),
+        (
+            "Thu, 01 Jan 2099 12:00:00 GMT",
+            60,
+            r"again at (\d{4}-\d\d-\d\d )?\d\d:\d\d, though the server asks to wait until 2099-01-0\d \d\d:",
+        ),
+        ("9" * 30, 60, "the server asks to wait until a time beyond the year 9999$"),
+    ],
+)
+def test_a_long_wait_is_told_with_when_it_ends(script, asked, longest, told):
+    account = Account()
+    said: list[str] = []
+    account.say = said.append
+    account.stop = threading.Event()
+    script.says(failure(429, headers={"retry-after": asked}))
+    caller = script.caller(account=account, longest_wait=longest, tries=2)
+    http = HttpClient(caller.endpoint)
+
+    async def work():
+        asking = asyncio.create_task(script.once(caller, http))
+        while not said:
+            await asyncio.sleep(0.01)
+        account.stop.set()
+        with contextlib.suppress(Interrupted, ModelError):
+            await asking
+        await http.close()
+
+    asyncio.run(work())
+    assert re.search(told, said[0])

@@ -87,6 +87,11 @@ def test_a_field_of_a_megabyte_is_read(tmp_path: Path) -> None:
             "'file_name|group'; save it so",
         ),
         (
+            "file_name group\na.png men\n",
+            "m.csv:1: columns must be separated by commas, semicolons or tabs, found a space in the only "
+            "column 'file_name group'; save it so",
+        ),
+        (
             '"file_name;group"\n"a.png;men"\n',
             "m.csv:1: columns must be separated by commas, semicolons or tabs, found ';' in the only column",
         ),

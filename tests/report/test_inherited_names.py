@@ -104,12 +104,12 @@ def drawn(name: str) -> list[tuple[int, int, int]]:
     made = draw_charts([Chart(json.dumps(inert_chart(chart)), png=False) for chart in charts])
     svgs = [one.svg.decode() for one in made if isinstance(one, DrawnChart)]
     assert len(svgs) == len(charts)
-    return [(svg.count("<text"), svg.count("<path"), svg.count(f">{name[:5]}")) for svg in svgs]
+    return [(svg.count("<text"), svg.count("<path"), svg.count(f">{name[:6]}")) for svg in svgs]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_chart_draws_such_a_name_as_any_other(name: str) -> None:
-    assert drawn(name) == drawn(name.swapcase())
+    assert drawn(name) == drawn(name[::-1])
 
 
 def test_a_name_and_the_same_with_a_space_stay_apart() -> None:

@@ -353,6 +353,12 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(told[0].exit_code)
 
 
+_IN_THE_WAY = {
+    errno.EEXIST: "a folder must be here, and a file of that name is in the way",
+    errno.EISDIR: "a file must be here, and a folder of that name is in the way",
+}
+
+
 def _told(error: Exception) -> list[StereotropeError]:
     """What is said of an error; nothing of one that is ours to mend."""
     told: list[StereotropeError] = [error] if isinstance(error, StereotropeError) else []
@@ -363,6 +369,10 @@ def _told(error: Exception) -> list[StereotropeError]:
         return told
     where = "the output" if error.filename is None else error.filename
     hint = "choose another place, or see who may read and write there"
+    if blocks := _IN_THE_WAY.get(error.errno or 0):
+        return [
+            RunError(f"{where}: {blocks}; move it elsewhere or remove it, then run the same command again")
+        ]
     if full:
         kept = "what was finished is kept; " if keeps() else ""
         hint = f"{kept}make room, then run the same command again{' to continue' if kept else ''}"

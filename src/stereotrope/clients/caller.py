@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Generic, NoReturn, TypeVar
 
 from stereotrope.clients.account import Account, Call, Kind, Outcome
@@ -84,7 +85,7 @@ class Caller:
         self._alike: Counter[str] = Counter()  # failures that no success has interrupted, by their words
         self._probe: object | None = None
         self._mean_tokens = 0.0
-        self._silent_until = 0.0
+        self._silent_until = self._waits_until = 0.0
 
     def __repr__(self) -> str:
         return f"Caller({self.name}, {self.kind})"
@@ -153,11 +154,13 @@ class Caller:
             self._count(outcome)
             if not outcome.again:
                 return self._give_back(outcome)
-            self._tell(outcome)
+            wait = self._wait(outcome, attempt)
             if attempt == self.endpoint.tries:
+                self._tell(outcome)
                 self._exhaust(outcome)
+            self._tell(outcome, wait)
             if outcome.outcome != "rate_limited":
-                await self._unless_stopped(asyncio.sleep(self._wait(outcome, attempt)))
+                await self._unless_stopped(asyncio.sleep(wait))
             attempt += 1
 
     async def _admitted(self, request: object) -> None:
@@ -257,11 +260,16 @@ class Caller:
         )
         await self.account.finished(key, call)
 
-    def _tell(self, failure: Failure) -> None:
-        now = asyncio.get_running_loop().time()
-        if self.account.say is not None and now >= self._silent_until:
-            self._silent_until = now + _SILENT
-            self.account.say(f"{self.name}: {failure.reason}; trying again")
+    def _tell(self, failure: Failure, wait: float = 0.0) -> None:
+        now, until = asyncio.get_running_loop().time(), ""
+        if wait > _SILENT:
+            until = f" at {_clock(wait)}"
+            if failure.wait and failure.wait > wait:
+                until += f", though the server asks to wait until {_clock(failure.wait)}"
+        waits_longer = now + wait > self._waits_until + _SILENT and bool(until)
+        if self.account.say is not None and (now >= self._silent_until or waits_longer):
+            self._silent_until, self._waits_until = now + _SILENT, now + wait
+            self.account.say(f"{self.name}: {failure.reason}; trying again{until}")
 
     def _wait(self, failure: Failure, attempt: int) -> float:
         """Return how long to wait: what the server asks for, else doubling, jittered and bounded."""
@@ -342,6 +350,16 @@ class _Request(Generic[_T]):
 @dataclass(frozen=True)
 class _Answered(Generic[_T]):
     value: _T
+
+
+def _clock(wait: float) -> str:
+    """When so many seconds have passed, as a clock here shows it; with the day where that is another."""
+    now = datetime.now().astimezone()
+    try:
+        then = (now + timedelta(seconds=wait)).astimezone()
+    except OverflowError:
+        return "a time beyond the year 9999"
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
 
 def _may_be_amended(failure: Failure) -> bool:

@@ -10,7 +10,7 @@ import polars as pl
 from stereotrope.errors import MetadataError
 from stereotrope.generate.contract import CountableGenerator, generator
 from stereotrope.generate.labelled import LABELS_EXAMPLE, LabelledGenerator, outcome_of
-from stereotrope.generate.listing import LabelledOptions, ListedPicture
+from stereotrope.generate.listing import LabelledOptions, ListedPicture, listed_again
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import picture_column
@@ -137,10 +137,11 @@ class CountedListing(LabelledGenerator, CountableGenerator):
         first = pl.col(ROW).first().over(one)
         other = told.with_columns(first_row=first).filter(said != said.first().over(one))
         for row in other.head(1).iter_rows(named=True):
-            raise MetadataError(
-                f"{file.head.file}:{row[ROW]}: {row['name']!r} must be listed once, found again "
-                f"with other values (first in row {row['first_row']}); remove one of the rows"
-            )
+            numbers = (row["first_row"], row[ROW])
+            both = file.rows.filter(pl.col(ROW).is_in(numbers)).select(pl.col(self._column).cast(pl.String))
+            written = file.read(both).to_series().to_list()
+            message = listed_again(row["name"], written, f"in row {numbers[0]}")
+            raise MetadataError(f"{file.head.file}:{row[ROW]}: {message}")
         return named.unique(one, keep="first", maintain_order=True)
 
 

@@ -31,6 +31,7 @@ from stereotrope.generate.listing import (
     Listing,
     columns_by_name,
     file_column,
+    listed_again,
     listings_of,
     seed_of,
 )
@@ -224,10 +225,10 @@ class FolderGenerator(Generator):
                 elif entry.agrees(first):
                     doubled.append(entry.place)
                 else:
-                    raise row.error(
-                        f"{entry.source!r} must be listed once, found again with other values (first at "
-                        f"{first.place}); remove one of the rows"
-                    )
+                    known = metadata.rows if first.row.file == row.file else ()
+                    before = next((one.raw(file) for one in known if one.line == first.row.line), None)
+                    written = (before or first.source, row.raw(file) or "")
+                    raise row.error(listed_again(entry.source, written, f"at {first.place}"))
         if doubled and self._once:
             rows = "row says" if len(doubled) == 1 else "rows say"
             self._note(f"{len(doubled)} {rows} the same again and count once: {_few(doubled)}")

@@ -202,6 +202,21 @@ def _from_names(pictures: Sequence[str]) -> RowFile:
     return RowFile("", ("file_name", *named), rows)
 
 
+def listed_again(name: str, written: Sequence[str], first: str) -> str:
+    """What is said of a picture that two rows, the ``first`` one somewhere, describe in different ways.
+
+    written: Its name as it stands in both.
+    """
+    start = f"{name!r} must be listed once, found again"
+    if not any(text != text.strip() for text in written):
+        return f"{start} with other values (first {first}); remove one of the rows"
+    before, now = written
+    return (
+        f"{start} as {now!r} with other values (first {first} as {before!r}); blanks at the ends of a name "
+        "do not count: rename one of the pictures, or remove one of the rows"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ListedPicture:
     """One row of the metadata, read.

@@ -25,6 +25,9 @@ PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 
 _PICTURE_NAMES = (*PICTURE_KEYS, "image", "image_name", "image_file", "filename", "file", "path", "id")
 
+_PICTURES_ALONE = ("image_id", "file_name", "sha256", "image_name", "image_file", "filename")
+"""Those that are no words of a longer name."""
+
 _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _HEADER_PARTS = re.compile(r'"[^"]*"?|[,;\t]|[\r\n]+|[^,;\t\r\n]+')
@@ -198,6 +201,11 @@ def _csv(name: str, text: str) -> RowFile:
                 f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found {mark!r} "
                 f"in the only column {shorten(named[0])}; save it so, the header without quotes"
             )
+        if len(named) == 1 and _spaced(named[0]):
+            raise MetadataError(
+                f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found a space in "
+                f"the only column {shorten(named[0])}; save it so"
+            )
         _refuse_twins(f"{name}:{header}", named)
         kept = _Cells(len(columns))
         for line, record in records:
@@ -220,6 +228,12 @@ def _csv(name: str, text: str) -> RowFile:
     ]
     rows = Rows(name, lines, {column: by_name[column] for column in named})
     return RowFile(name, tuple(named), rows, header, tuple(unnamed))
+
+
+def _spaced(header: str) -> bool:
+    """Whether a header of one column is several ones apart by spaces, of which one names the picture."""
+    parts = header.casefold().split()
+    return len(parts) > 1 and any(part in _PICTURES_ALONE for part in parts)
 
 
 class _Cells:
