@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterator
@@ -161,6 +162,16 @@ def test_what_vega_logs_is_an_error_of_its_chart_alone(capfd: pytest.CaptureFixt
     assert "Error: Operator not defined" in str(first)
     assert isinstance(second, DrawnChart)
     assert capfd.readouterr().err == ""
+
+
+def test_charts_are_drawn_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("stereotrope.report.charts.lanes.subprocess.Popen", fail)
+    first, second = draw_charts([Chart(json.dumps(inert_chart(LOGGED)), png=True), Chart("{", png=False)])
+    assert isinstance(first, DrawnChart)
+    assert isinstance(second, ValueError)
 
 
 @pytest.mark.parametrize("name", OFTEN[::2])

@@ -32,15 +32,16 @@ def draw_charts(charts: Sequence[Chart], *, most: int | None = None) -> Generato
     if not charts:
         return
     engine = drawing_engine()
-    if not sys.executable:  # a program that has Python within it
-        yield from (_judged(chart, engine) for chart in charts)
-        return
     lanes = max(1, min(most or processors(), _MOST_LANES, len(charts) // _A_LANE))
     with contextlib.ExitStack() as ending:
         free: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        for _ in range(lanes):
-            free.put(_started(ending))
-        pool = ThreadPoolExecutor(lanes)
+        with contextlib.suppress(OSError):  # no further process can be started
+            for _ in range(lanes if sys.executable else 0):
+                free.put(_started(ending))
+        if not free.qsize():
+            yield from (_judged(chart, engine) for chart in charts)
+            return
+        pool = ThreadPoolExecutor(free.qsize())
         ending.callback(pool.shutdown, cancel_futures=True)
         yield from pool.map(lambda chart: _by_any(chart, free), charts)
 
