@@ -185,7 +185,7 @@ class Audit:
         watcher, stop = watcher or Silent(), stop or threading.Event()
         using = engine_of(engine)
         with RunFolder(Path(folder), pictures=pictures) as into:
-            refuse_paying_again(plan, into.path)
+            refuse_paying_again(plan, into.path, into.ledger)
             into.verify_pictures(GENERATE)
             retry_passing(plan, into)
             for note in (*into.notes, *plan.key_remarks):

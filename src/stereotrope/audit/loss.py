@@ -7,6 +7,7 @@ import polars as pl
 
 from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.audit.plan import Plan
+from stereotrope.audit.unrecorded import accept_unrecorded, refuse_unrecorded, unrecorded
 from stereotrope.audit.work import ANNOTATE, GENERATE
 from stereotrope.clients import BEGUN
 from stereotrope.errors import RunDamaged, RunError
@@ -18,22 +19,26 @@ _SETTLED = ("ok", "refused")
 _IMAGES = "images.parquet"
 
 
-def refuse_paying_again(plan: Plan, folder: Path) -> None:
+def refuse_paying_again(plan: Plan, folder: Path, ledger: Ledger) -> None:
     """Refuse to ask models once more for what tables or pictures of a run show that they answered before.
 
     Moving a damaged ledger out of ``quarantine/``, and the table of the pictures away, is how a user says
     that all may be asked, and paid for, again.
 
+    ledger: The run's own, opened to be written.
     Raises RunDamaged: The ledger lacks such work; nothing was asked.
     """
     torn = _torn(folder)
     if torn is None:
         _refuse_other_ledger(plan, folder)
+        refuse_unrecorded(plan, folder, ledger)
         return
     work = outstanding(plan, folder)
     told = lost_work(plan, folder, work)
     if not told:
+        refuse_unrecorded(plan, folder, ledger)
         return
+    accept_unrecorded(folder)
     expected = [row.expected for row in work if row.expected is not None]
     costs = [one.cost for one in expected if one.calls]
     most = sum(cost[1] for cost in costs if cost is not None)
@@ -70,6 +75,7 @@ def _refuse_other_ledger(plan: Plan, folder: Path) -> None:
         lacks = f"{calls - begun:,} of {calls:,} calls to models that run.json counts"
     else:
         return
+    accept_unrecorded(folder)
     raise RunDamaged(
         f"{folder / 'ledger.db'}: is of another run, or an older copy: it lacks {lacks}, and models would be "
         "paid again; nothing was asked. Put the ledger of this run back or, to have what it lacks made and "
@@ -134,8 +140,9 @@ def lost_work(plan: Plan, folder: Path, work: Sequence[Work]) -> str:
         for row in asked
         if had.get((row.verb, row.name), 0) > row.done
     ]
-    pictures = _unrecorded(folder)
-    if not had and pictures:
+    with Ledger(folder / "ledger.db", readonly=True) as ledger:
+        pictures = 0 if had else len(unrecorded(folder, ledger))
+    if pictures:
         lost = [f"up to {pictures:,} pictures, which lie in pictures/ without a record"]
     return f"ledger.db was damaged and lost, with what it cost, {'; '.join(lost)}" if lost else ""
 
@@ -175,10 +182,3 @@ def _settled(plan: Plan, folder: Path) -> pl.DataFrame | None:
         return images.select("image_id", "generator", "status", "path", "sha256").collect()
     except (RunError, pl.exceptions.PolarsError, OSError):  # a torn table is made anew
         return None
-
-
-def _unrecorded(folder: Path) -> int:
-    """Pictures of the folder that the ledger does not speak of."""
-    with Ledger(folder / "ledger.db", readonly=True) as ledger:
-        known = {payload.get("path") for part in ledger.parts(GENERATE) for payload in part.values()}
-    return sum(path not in known for path in PictureStore(folder).paths)

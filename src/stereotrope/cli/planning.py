@@ -32,9 +32,13 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     """Print what a run would do, and what it may cost, without doing it; how far a cap would last."""
     from stereotrope.audit.loss import lost_work
     from stereotrope.audit.outstanding import outstanding
+    from stereotrope.audit.unrecorded import refuse_unrecorded
     from stereotrope.run import open as open_run
 
     work = outstanding(plan, folder)
+    told = lost_work(plan, folder, work)
+    if not told:
+        refuse_unrecorded(plan, folder)
     out = console(settings)
     factors = f"factors: {', '.join(plan.factors) or 'none'}"
     print_line(Text(terminal(plan.title), style="bold"), out)
@@ -48,7 +52,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     lines = (
-        lost_work(plan, folder, work),
+        told,
         *_notes(work),
         *_regions(plan, work),
         _found(work),

@@ -132,9 +132,15 @@ class PictureStore:
         if self.place is not None:
             yield from filter(_sha256_of, self._listed)
             return
-        for file in (self.root / "pictures").rglob("*"):
-            if file.is_file():
-                yield file.relative_to(self.root).as_posix()
+        try:
+            folders = sorted(entry.name for entry in os.scandir(self.root / "pictures") if entry.is_dir())
+        except FileNotFoundError:
+            return
+        for folder in folders:
+            for file in os.scandir(self.root / "pictures" / folder):
+                path = f"pictures/{folder}/{file.name}"
+                if _sha256_of(path) and file.is_file():
+                    yield path
 
     @cached_property
     def _listed(self) -> set[str]:
