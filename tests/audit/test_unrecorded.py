@@ -247,3 +247,15 @@ def test_pictures_of_others_at_one_place_are_not_counted(server: Loopback, tmp_p
     for n in (1, 2):
         st.Audit.from_text(text_of(server, n)).run(tmp_path / "run", pictures=place)
     assert n_asked(server) == 2
+
+
+def test_who_was_told_of_an_older_ledger_is_not_told_again(server: Loopback, tmp_path: Path) -> None:
+    st.Audit.from_text(text_of(server, 3)).run(tmp_path)
+    older, audit = (tmp_path / "ledger.db").read_bytes(), st.Audit.from_text(text_of(server, 60))
+    audit.run(tmp_path)
+    (tmp_path / "ledger.db").write_bytes(older)
+    with pytest.raises(RunDamaged, match="an older copy: it lacks 57 of 60 pictures"):
+        audit.run(tmp_path)
+    (tmp_path / "images.parquet").unlink()
+    assert audit.run(tmp_path).images.height == 60
+    assert n_asked(server) == 60 + 57
