@@ -128,8 +128,7 @@ def _left_by_others(plan: Plan, folder: Path, ledger: Ledger) -> int:
     """Pictures without a row that models gave at most, and what else was drawn by none of this audit."""
     remote = [one for one in plan.generators if isinstance(one, RemoteGenerator)]
     calls = open_run(folder).spending.filter(kind="image")
-    batch = max((one.batch for one in remote), default=1)
-    gave = calls.select(pl.max_horizontal("images", "ok") + pl.col("unanswered") * batch).to_series().sum()
+    gave = calls.select(pl.max_horizontal("images", "ok")).to_series().sum()
     ids = {image for one in remote for image in plan.drawn_by(one.name)["image_id"]}
     asked = set(plan.requests["image_id"])
     recorded: set[str] = set()
