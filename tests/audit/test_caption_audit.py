@@ -451,7 +451,7 @@ def test_a_prompt_that_one_model_lacks_bears_the_name_it_has_in_the_design(tmp_p
             r":7: baseline: no generator 'sd' to compare with; did you mean",
         ),
         (GIVEN + "baseline: {generator: sd15}\n", "'sd15' is the only model, and there is none to compare"),
-        (TWO + "baseline: {generator: sd15}\nmeasures: [cbs]\n", "no measure of this audit compares models"),
+        (TWO + "baseline: {generator: sd15}\nmeasures: [cbs]\n", "compares models with one of them; add"),
         (TWO + "measures: [cbs, delta]\n", "'delta': compares with a baseline model; add `baseline: {gen"),
         (
             TWO + "measures: [cbs, {delta: {baseline: bksdn}}]\n",

@@ -386,8 +386,9 @@ def _refuse_same_labels(annotators: Sequence[Annotator], source: Source) -> None
 def _require_comparison(model: str | None, measures: Sequence[MeasureCall], source: Source) -> None:
     if model is not None and not any(call.factor == GENERATOR for call in measures):
         raise source.error(
-            "baseline: no measure of this audit compares models; add `delta` or one that does, such as "
-            "{bds: {group: generator}}, to `measures`, or leave `generator` out of the baseline",
+            "baseline: no measure of this audit compares models with one of them; add `delta` or one that "
+            "does, such as {bds: {group: generator}}, to `measures`, or leave `generator` out of the "
+            "baseline",
             "baseline",
             GENERATOR,
         )
