@@ -60,6 +60,10 @@ _KEPT_CELLS = 1 << 19
 """Numbers up to which weights are kept for further groups of the same sizes."""
 
 
+_AS_THEY_ARE = _KEPT_CELLS // 4
+"""Numbers up to which they are kept in single precision, as they are multiplied, and not in bytes."""
+
+
 @lru_cache(maxsize=32)
 def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
     return tally_draws(_drawn(n, n_resamples, seed, stream), n)
@@ -68,12 +72,13 @@ def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
 @lru_cache(maxsize=256)
 def _kept_weights(
     first: int, n: int, total: int, n_resamples: int, seed: int, stream: int, attribute: int
-) -> NDArray[np.uint8]:
+) -> NDArray[np.uint8 | np.float32]:
     own = _drawn(n, n_resamples, seed, stream) + first
     rng = np.random.default_rng([seed, 2, n, total, stream, attribute])
     borrowed = rng.integers(0, total, size=(n_resamples, n))
     mixed = np.where(rng.random((n_resamples, n)) < _borrowed_share(n), borrowed, own)
-    return tally_draws(mixed, total).astype(np.uint8)
+    weights = tally_draws(mixed, total)
+    return weights.astype(np.uint8) if weights.size > _AS_THEY_ARE else weights
 
 
 def _borrowed_share(n: int) -> float:
