@@ -99,6 +99,6 @@ def test_what_each_suffix_does_is_told_whatever_the_seed(tmp_path: Path) -> None
     for seed in range(2, 8):
         (tmp_path / str(seed)).mkdir()
         found.append(told(mitigated(tmp_path / str(seed), seed, ["car", "cup", "sofa"], 20)))
-    # A mitigation is a second look at the run, whose list has an error of 0.005: of these, p is 0.004 in two.
+    # A mitigation is a second look at the run, whose list has an error of 0.005: of one not told, q is 0.009.
     assert found.count([("homogenisation", "alike")]) >= 4
     assert {one for each in found for one in each} == {("homogenisation", "alike")}
