@@ -29,6 +29,11 @@ from stereotrope.commands import AsJson, settings
 from stereotrope.errors import Interrupted, RunError, StereotropeError, UsageError
 from stereotrope.version import __version__
 
+_IN_THE_WAY = {
+    errno.EEXIST: "a folder must be here, and a file of that name is in the way",
+    errno.EISDIR: "a file must be here, and a folder of that name is in the way",
+}
+"""What is in the way of a file or folder, by the number of the error."""
 GIVES_BACK = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
 """Read by Polars where it is imported: memory is given back at once, not kept for a while."""
 
@@ -351,12 +356,6 @@ def main(arguments: list[str] | None = None) -> Any:
         for one in told:
             _print_lines(f"{'' if isinstance(one, Interrupted) else 'error: '}{one}")
         sys.exit(told[0].exit_code)
-
-
-_IN_THE_WAY = {
-    errno.EEXIST: "a folder must be here, and a file of that name is in the way",
-    errno.EISDIR: "a file must be here, and a folder of that name is in the way",
-}
 
 
 def _told(error: Exception) -> list[StereotropeError]:

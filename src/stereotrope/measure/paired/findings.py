@@ -78,7 +78,7 @@ def changed_stereotypes(evidence: RunEvidence) -> Iterator[Candidate]:
                 one,
                 evidence,
                 p=one["p_value"],
-                sentence=partial(_changed, more, one, evidence),
+                sentence=partial(_changed, more, one, evidence, controlled=beside is not None),
                 sign=1,
                 parts=(score,),
                 size="the change is",
@@ -229,11 +229,10 @@ def _homogenised(one: Mapping[str, Any], other: Mapping[str, Any], evidence: Run
     )
 
 
-def _changed(more: int, row: Mapping[str, Any], evidence: RunEvidence) -> str:
-    """The change as a sentence; a control, with which it is compared, is named."""
+def _changed(more: int, row: Mapping[str, Any], evidence: RunEvidence, *, controlled: bool) -> str:
+    """The change as a sentence; ``controlled`` where it is compared with a control, which is named."""
     way = "rise" if more * row["value"] > 0 else "fall"
-    original = {one["reference"] for one in _tested(evidence) if one["contrast"] == row["contrast"]}
-    beside = "" if row["reference"] in original else f" beside {quoted(row['reference'])}"
+    beside = f" beside {quoted(row['reference'])}" if controlled else ""
     return f"{_where(row, evidence)} stereotypes {way}{beside}: {_told(row['definition'], row, evidence)}."
 
 
