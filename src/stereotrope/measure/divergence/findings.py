@@ -93,12 +93,20 @@ def changed_groups(evidence: RunEvidence) -> Iterator[Candidate]:
             )
 
 
-def _differing(scope: Mapping[str, str], row: Mapping[str, Any], wording: Wording) -> str:
-    lead = wording.lead(scope)
-    where = f"{'with' if lead else 'With'} {clean(row['contrast'])} {quoted(scope[row['contrast']])}"
-    beyond = " beyond its noise floor" if row["definition"] == EXCESS else ""
+def _with(scope: Mapping[str, str], row: Mapping[str, Any], wording: Wording) -> str:
+    """The mitigation, or whatever was changed, and where."""
+    lead, contrast = wording.lead(scope), row["contrast"]
     return (
-        f"{lead}{where} the groups differ {'less' if row['value'] < 0 else 'more'}: CDS{beyond} changes by "
+        f"{lead}{'with' if lead else 'With'} {clean(contrast)} {quoted(scope[contrast])}{wording.rest(scope)}"
+    )
+
+
+def _differing(scope: Mapping[str, str], row: Mapping[str, Any], wording: Wording) -> str:
+    """The change of CDS as a sentence."""
+    beyond = " beyond its noise floor" if row["definition"] == EXCESS else ""
+    how = "less" if row["value"] < 0 else "more"
+    return (
+        f"{_with(scope, row, wording)} the groups differ {how}: CDS{beyond} changes by "
         f"{decimals_of(row['value'])}{span(row['low'], row['high'])} of its mean with "
         f"{quoted(row['reference'])} over {row['n']} pairs."
     )
@@ -112,13 +120,11 @@ def _repeating(
     scope: Mapping[str, str], cds: Mapping[str, Any], vac: Mapping[str, Any], wording: Wording
 ) -> str:
     """The finding as a sentence, with both numbers and what they are changes of."""
-    lead = wording.lead(scope)
-    where = f"{'with' if lead else 'With'} {clean(cds['contrast'])} {quoted(scope[cds['contrast']])}"
     notes = (" beyond its noise floor", ", corrected for few pictures,")
     beyond, corrected = notes if cds["definition"] == EXCESS else ("", "")
     by_cds, by_vac = (f"{decimals_of(r['value'])}{span(r.get('low'), r.get('high'))}" for r in (cds, vac))
     return (
-        f"{lead}{where}{wording.rest(scope)} the groups differ less and the pictures of each repeat each "
+        f"{_with(scope, cds, wording)} the groups differ less and the pictures of each repeat each "
         f"other more: CDS{beyond} changes by {by_cds} and VAC{corrected} by {by_vac} of its mean with "
         f"{quoted(cds['reference'])} over {cds['n']} pairs."
     )
