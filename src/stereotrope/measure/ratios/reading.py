@@ -133,7 +133,8 @@ class LevelTable:
             exchange_test(rng.hypergeometric(shown, n - shown, drawn) / drawn, at) for _ in range(_THINNED)
         ]
         p, least = np.minimum(1.0, 2 * np.mean(each, axis=0)).tolist()
-        return p, least, f"of at most twice the pictures of another level, twice the mean of {_THINNED} draws"
+        how = f"of at most twice the pictures of another level, twice the mean of {_THINNED} draws, seed 0"
+        return p, least, how
 
     def bounds(self, columns: Sequence[int], weights: Sequence[float]) -> dict[str, float]:
         """What missing labels allow of the mean, over the scenarios kept, of a weighted sum of the shares.
