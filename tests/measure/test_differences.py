@@ -101,6 +101,22 @@ def test_what_is_planted_is_listed_with_few_others_and_more_than_fisher_finds() 
     assert found > 0.4 * planted, (found, planted)
 
 
+def test_an_annotator_that_sees_nothing_does_not_hide_what_another_sees() -> None:
+    shown = false = planted = 0
+    for seed in range(3):
+        labels, truth = made_labels(replace(SMALL, planted=0.1, shift=0.6), seed)
+        place = ("generator", "object", "attribute")
+        blind = labels.with_columns(
+            value=pl.col("value").shuffle(seed=seed).over(place), annotator=pl.lit("b")
+        )
+        both = pl.concat([labels.with_columns(annotator=pl.lit("a")), blind])
+        table = measure.share_difference(both, within=("generator", "object", "annotator"))
+        told = listed(measure.findings(table, both, limit=100_000, margin=0.0))
+        shown, false, planted = shown + len(told), false + len(told - truth), planted + len(truth)
+    assert false <= 0.1 * shown, (false, shown)
+    assert shown > 0.5 * planted, (shown, planted)
+
+
 def test_a_summary_leads_and_says_what_would_have_been_found() -> None:
     labels, _ = made_labels(SMALL, 1)
     found = found_in(labels)

@@ -49,6 +49,52 @@ def test_three_groups_are_put_in_every_way() -> None:
     assert (found > 1 - 1e-6).sum() == 5
 
 
+def by_exchanging(codes: np.ndarray, flips: int) -> float:
+    """JS of two groups of twelve clusters of three images, with the sides of some clusters exchanged."""
+    sides = codes.reshape(2, 12, 3).copy()
+    for at in range(12):
+        if flips >> at & 1:
+            sides[:, at] = sides[::-1, at].copy()
+    return float(js_divergence(*(np.bincount(side.ravel(), minlength=3) for side in sides)))
+
+
+def test_clusters_that_both_groups_have_are_exchanged_with_one_another() -> None:
+    codes = np.random.default_rng(4).integers(0, 3, 72)
+    groups, clusters = np.repeat([0, 1], 36), np.tile(np.repeat(np.arange(12), 3), 2)
+    order = np.random.default_rng(5).permutation(72)
+    one = Clustered.of(codes[order, None], groups[order], clusters[order])
+    found, every = one.shuffled(n_shuffles=4096)
+    assert (one.matched, one.freedom, one.ways, every) == (True, 11, 4096, True)
+    listed = [by_exchanging(codes, flips) for flips in range(1, 4096)]
+    assert np.sort(found[:, 0]) == pytest.approx(np.sort(listed), abs=1e-6)
+    drawn, every = one.shuffled(n_shuffles=4095)
+    assert not every
+    assert np.isin(drawn.round(5), np.append(found.round(5), one.js.round(5))).all()
+
+
+def test_clusters_are_matched_where_all_are_known_and_labelled_on_both_sides() -> None:
+    codes, groups = np.arange(48)[:, None] % 2, np.repeat([0, 1], 24)
+    clusters = np.tile(np.arange(24) // 2, 2)
+    assert Clustered.of(codes, groups, clusters).matched
+    assert not Clustered.of(codes, groups, np.where(groups, clusters + 1, clusters)).matched
+    assert not Clustered.of(codes, groups, clusters - 1).matched
+    unlabelled = np.where((clusters == 2) & (groups == 1), -1, codes[:, 0])[:, None]
+    assert not Clustered.of(unlabelled, groups, clusters).matched
+    few = clusters < 11
+    assert not Clustered.of(codes[few], groups[few], clusters[few]).matched
+
+
+def test_what_both_sides_of_a_cluster_have_in_common_is_no_noise() -> None:
+    """Images of a cluster agree on both sides: shuffled, clusters differ; exchanged, nothing does."""
+    codes, groups = np.tile(np.repeat(np.arange(12) % 2, 4), 2)[:, None], np.repeat([0, 1], 48)
+    clusters = np.tile(np.arange(48) // 4, 2)
+    one, apart = (Clustered.of(codes, groups, clusters + 100 * other * groups) for other in (0, 1))
+    found, _ = one.shuffled(n_shuffles=2_000)
+    assert found.max() < 1e-6 < apart.shuffled(n_shuffles=2_000)[0].mean()
+    drawn = one.resampled(n_resamples=500, seed=1).mean(), apart.resampled(n_resamples=500, seed=1).mean()
+    assert drawn[0] < 0.5 * drawn[1]
+
+
 def test_clusters_that_agree_vary_by_what_the_pool_has() -> None:
     codes = np.repeat([0, 1], 20)[:, None]
     one = Clustered.of(codes, np.repeat([0, 1], 20), np.repeat(np.arange(10), 4))

@@ -186,7 +186,19 @@ def test_a_combination_is_the_common_p_and_m_times_the_least_of_unlike_ones() ->
     assert cauchy_combined([1e-12, 0.5, 0.5, 0.5]) == pytest.approx(4e-12, rel=1e-6)
     assert cauchy_combined([[1e-12, np.nan], [np.nan, np.nan]])[0] == pytest.approx(1e-12)
     assert np.isnan(cauchy_combined([np.nan, np.nan]))
-    assert 0 < cauchy_combined([1e-300, 1.0]) < 1e-15
+    assert cauchy_combined([1e-300, 1.0]) == pytest.approx(2e-300)
+    assert cauchy_combined([0.97, 0.97]) == pytest.approx(0.97)
+
+
+def test_a_test_that_shows_nothing_does_not_undo_what_another_shows() -> None:
+    # p of a discrete test is often 1; a sum of tangents would be minus infinity.
+    assert cauchy_combined([1e-5, 1.0]) == pytest.approx(2e-5, rel=1e-3)
+    assert cauchy_combined([0.01, 0.999]) == pytest.approx(cauchy_combined([0.01, 0.9]))
+    assert cauchy_combined([1.0]) == pytest.approx(1.0)
+    p = np.random.default_rng(3).uniform(size=(200_000, 1))
+    for alpha in (0.05, 0.001):  # what speaks against another keeps the level, too
+        seen = np.mean(cauchy_combined(np.hstack([p, 1 - p])) <= alpha)
+        assert 0.7 * alpha < seen < alpha + 3 * np.sqrt(alpha / 200_000)
 
 
 def test_a_combination_keeps_its_level_whatever_the_correlation() -> None:

@@ -30,8 +30,8 @@ class _Spread:
     between, alike: What the clusters' scatter adds to a divergence on average, and how many times what
         independent images would add that is, at least 1.
     unit: What one dimension adds where images are independent, over the pairs of groups.
-    deviations: Of the clusters, of each attribute by column and cluster.
-    moved: By how much each cluster moves the divergence, shape (n_attributes, n_clusters).
+    deviations: Of the clusters, of each attribute by column and cluster; of matched ones, of the pairs.
+    moved: By how much each cluster, or pair, moves the divergence, shape (n_attributes, n_clusters).
     smooth: Divergence of the smoothed shares that it is moved from.
     images_alone: Variance of the divergence if images were independent.
     """
@@ -152,6 +152,8 @@ def _spread(clustered: Clustered) -> _Spread:
     m = clusters[own].T[attribute]
     deviation = deviation / np.sqrt(np.maximum(m * (m - 1.0), 1.0))
     white = deviation * np.sqrt(2 * weight / len(groups))[:, None]
+    if clustered.matched:  # what both sides of a pair have in common moves them together, and not apart
+        white = white[:, 1::2] - white[:, ::2]
     parts = np.split(white, starts[1:])
     each = shares * (1 - shares) / np.maximum(images - 1, 1)[:, attribute] * 2 * weight / len(groups)
     between, independent = (np.add.reduceat(x, starts) for x in ((white**2).sum(axis=1), each.sum(axis=0)))
@@ -161,6 +163,8 @@ def _spread(clustered: Clustered) -> _Spread:
     smooth = (shares * n + borrowed * mean) / (n + borrowed)
     slopes = _slopes(smooth, n > 0)
     moved = _moved(clustered, labelled, smooth, borrowed, borrowed * mean)
+    if clustered.matched:
+        moved = moved[:, ::2] + moved[:, 1::2]
     first, second = (np.add.reduceat(smooth * slopes**k, starts, axis=1) for k in (1, 2))
     alone = ((second - first**2) / np.maximum(images, 1)).sum(axis=0)
     return _Spread(between, alike, _unit(images), parts, moved, _js(smooth, n > 0, starts), alone)

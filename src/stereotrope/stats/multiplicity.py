@@ -17,6 +17,8 @@ _ROUNDED = 1e-9
 """Part of a p by which one is as small as another."""
 _AT_ONCE = 200_000
 """Tables whose probabilities are held in memory together."""
+_GREATEST = 0.9
+"""p beyond which a test speaks no more against the others it is combined with."""
 
 
 def benjamini_hochberg(p: ArrayLike, least: ArrayLike | None = None) -> Floats:
@@ -87,17 +89,22 @@ def cauchy_combined(p: ArrayLike) -> Floats:
     r"""One p-value of several tests of one hypothesis, however they depend on one another.
 
     :math:`p = \tfrac12 - \arctan\left(\frac1m Σ_i \tan(π(\tfrac12 - p_i))\right)/π`: about :math:`m`
-    times the least p where one is far smaller than the others, and their common value where they agree.
+    times the least p where one is far smaller than the others, and their common value where they agree. A p
+    above 0.9 counts as 0.9, or as the least one: that of a discrete test is often 1, whose term of
+    :math:`-\infty` would outweigh whatever the others show.
 
     p: Shape ``(…, m)``; NaN where a test could not be made.
     Returns: Shape ``(…)``, in (0, 1]; NaN where none could. Its size is near the nominal one where that is
         small: within a tenth at 0.05 by simulation, whatever the correlation (tests/stats).
-    Source: Liu and Xie (2020), JASA 115, eq. 1 and theorem 1.
+    Source: Liu and Xie (2020), JASA 115, eq. 1 and theorem 1; the limit after Fang, Chang, Park and Tseng
+        (2021), arXiv:2103.12967.
     """
     values = np.asarray(p, np.float64)
     known = ~np.isnan(values)
     n = known.sum(axis=-1)
-    safe = np.clip(np.where(known, values, 0.5), np.finfo(np.float64).tiny, 1 - 1e-9)
+    least = np.where(known, values, 1.0).min(axis=-1, keepdims=True, initial=1.0)
+    safe = np.where(known, np.minimum(values, np.maximum(least, _GREATEST)), 0.5)
+    safe = np.clip(safe, np.finfo(np.float64).tiny, 1 - 1e-9)
     # Close to 0 the tangent is 1/(πp), which keeps its digits where 1/2 − p does not.
     terms = np.where(safe < 1e-8, 1 / (np.pi * safe), np.tan(np.pi * (0.5 - safe)))
     mean = np.divide(np.where(known, terms, 0.0).sum(axis=-1), n, out=np.full(n.shape, np.nan), where=n > 0)

@@ -103,8 +103,10 @@ def bds(
     Where each side spans four prompts or more, prompts with several images are the units (``clustered``,
     ``holds_for`` = ``prompts like these``; a frame without ``prompt_id`` cannot tell: ``no_prompt_id``).
     Floor and p are then of shuffled whole prompts, each way once where there are no more than
-    ``n_permutations``. Shuffles of few prompts end early (4 and 4: 2/70): there p goes on, by half as many
-    digits at most, by beta-binomial counts of the value that shifts most
+    ``n_permutations``; where two sides have the same prompts, twelve or more, such as two models, of prompts
+    whose sides are exchanged, and what a prompt does to both is no noise. Shuffles of few prompts end early
+    (4 and 4: 2/70): there p goes on, by half as many digits at most, by beta-binomial counts of the value
+    that shifts most
     (:func:`stereotrope.stats.beyond_exact`). Where groups' prompts differ in their numbers of images (up to
     a quarter; beyond there is no p), it is the greater of that of images and that of prompts' shares. The
     interval is a unified one by the scatter of prompts

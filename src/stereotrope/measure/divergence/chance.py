@@ -62,7 +62,7 @@ def chance_of_prompts(
     *,
     every: bool,
 ) -> tuple[Floats, Floats]:
-    r"""Test that groups show values alike where whole prompts are shuffled.
+    r"""Test that groups show values alike where whole prompts are shuffled, or their sides exchanged.
 
     An attribute: the part of the shuffles, the one seen among them, that score as high. All attributes: the
     lesser of such p of their mean and of :math:`Σ_a \max(0, z_a)^2`, referred to what it is in the shuffles.
@@ -99,7 +99,7 @@ def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
         trials = counts.sum(axis=0)
         sides = [(clustered.group == g) & (trials > 0) for g in groups]
         tests = [
-            _shifts(counts, trials, side, (trials > 0) & ~side, sides, mixture)
+            _shifts(counts, trials, side, (trials > 0) & ~side, sides, mixture, matched=clustered.matched)
             for side in sides[: 1 if len(sides) == 2 else None]
             if side.any()
         ]
@@ -108,7 +108,14 @@ def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
 
 
 def _shifts(
-    counts: Counts, trials: Counts, side: _Mask, other: _Mask, sides: Sequence[_Mask], mixture: Floats
+    counts: Counts,
+    trials: Counts,
+    side: _Mask,
+    other: _Mask,
+    sides: Sequence[_Mask],
+    mixture: Floats,
+    *,
+    matched: bool,
 ) -> tuple[float, float]:
     """Tarone's correction of the least p of the values of one side and all others."""
     k = counts if len(counts) > 2 else counts[:1]
@@ -120,7 +127,7 @@ def _shifts(
         starts = np.arange(len(k)) * np.count_nonzero(one)
         own += icc_evidence(k[:, one].ravel(), n[:, one].ravel(), starts)
     of = k[:, side], n[:, side], k[:, other], n[:, other]
-    p, least = clusters_apart(*of, weights=icc_beliefs(own, mixture))
+    p, least = clusters_apart(*of, weights=icc_beliefs(own, mixture), matched=matched)
     lowest, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
     return lowest, floor
 

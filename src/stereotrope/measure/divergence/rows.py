@@ -78,17 +78,17 @@ def _compared(
             peers = [coded.icc_mixtures[column] for column in columns[defined]]
             crossed = [seeds.get(column) for column in columns[defined].tolist()]
             numbers = prompt_scores(codes, group, prompts, peers, how, seeds=crossed)
-            known = [one.words for one in crossed if one]
-            told = [SEEDS_COUNTED if known else "", *(one.words if one else "" for one in crossed)]
-            for row, words in zip(scored, told, strict=True):
-                row["method"] += f"; {words}" if words and (how.n_permutations or how.n_bootstrap) else ""
             for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):
                 row["flags"]["unlike_prompts"] = bool(apart)
         else:
-            numbers = image_scores(codes, group, how)
-        for row, found in zip(scored, numbers, strict=True):
+            crossed, numbers = [], image_scores(codes, group, how)
+        words = [one.words if one else "" for one in crossed] or [""] * (len(scored) - 1)
+        told = [SEEDS_COUNTED if any(words) else "", *words]
+        for row, found, of_seeds in zip(scored, numbers, told, strict=True):
             row |= found
-            row["holds_for"] = claim.holds_for if how.n_permutations or how.n_bootstrap else None
+            rests = bool(how.n_permutations or how.n_bootstrap)
+            row["holds_for"] = claim.holds_for if rests else None
+            row["method"] += f"; {of_seeds}" if rests and of_seeds else ""
     return rows
 
 

@@ -71,21 +71,23 @@ class Resampling:
         """What disjoint distributions score."""
         return float(np.sqrt(_LN2)) if self.distance else 1.0
 
-    def method(self, *, whole_prompts: bool) -> str:
-        """The text for the column ``method``."""
+    def method(self, *, whole_prompts: bool, matched: bool = False) -> str:
+        """The text for the column ``method``; matched prompts are those that both sides have."""
         unit = "whole prompts" if whole_prompts else "images"
+        moved = "exchanges of the sides of " if matched else "shuffles of whole "
         shuffles = "mean of the shuffles" if self.distance else "closed form (hypergeometric)"
-        parts = [f"floor: {'mean of shuffled prompts' if whole_prompts else shuffles}"]
+        of_prompts = "mean of prompts with their sides exchanged" if matched else "mean of shuffled prompts"
+        parts = [f"floor: {of_prompts if whole_prompts else shuffles}"]
         if self.n_bootstrap:
             drawn = f"{self.n_bootstrap} resamples of {unit}"
             made = f"smoothed normal bootstrap, {drawn}"
             if whole_prompts:
-                by_scatter = "unified (Feldman and Cousins), by the scatter of prompts"
+                by_scatter = f"unified (Feldman and Cousins), by the scatter of {'matched ' * matched}prompts"
                 made = f"smoothed t bootstrap, {drawn}" if self.distance else by_scatter
             parts.append(f"interval: {made}")
         if self.n_permutations:
             exact = "mid-p of JS and of the greatest shift, Cauchy's combination; "
-            drawn = f"{'at most ' if whole_prompts else ''}{self.n_permutations} shuffles of whole "
+            drawn = f"{'at most ' if whole_prompts else ''}{self.n_permutations} {moved}"
             tests = (
                 f"{drawn}prompts, at their end beta-binomial" if whole_prompts else f"{exact}{drawn}images"
             )
@@ -132,7 +134,9 @@ def prompt_scores(
 
     Prompts can be exchanged where they have about as many images on each side: shuffled, those with few
     images give too little chance to the side that has them all. Elsewhere a score has its value alone. Where
-    these numbers differ at all, p is the greater of that of images and that of shares of prompts.
+    these numbers differ at all, p is the greater of that of images and that of shares of prompts. Where two
+    groups have the same prompts (:attr:`Clustered.matched`), the sides of each are exchanged, and ``method``
+    says so.
     """
     js, floor_bits = pairwise_js(codes, group)
     value, clustered = _led_by_mean(how.score(js)), Clustered.of(codes, group, prompts)
@@ -176,7 +180,9 @@ def prompt_scores(
         low = np.where(p > 1.0 - how.level, np.minimum(low, floor), low)
     apart = unlike_prompts(codes, group, prompts)
     floor, p, least, sd, low, high = (np.where(apart, np.nan, x) for x in (floor, p, least, sd, low, high))
-    return _numbers(value, floor, p, least, sd, low, high, how)
+    numbers = _numbers(value, floor, p, least, sd, low, high, how)
+    matched = {"method": how.method(whole_prompts=True, matched=True)} if clustered.matched else {}
+    return [matched | row for row in numbers]
 
 
 def unlike_prompts(codes: Codes, group: Ints, prompts: Ints) -> NDArray[np.bool_]:
