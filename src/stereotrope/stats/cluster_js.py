@@ -26,8 +26,8 @@ from stereotrope.stats.distinct_rows import DistinctRows
 _PSEUDO_CLUSTERS = 0.5
 """Clusters' worth of the pool that each group is smoothed with; chosen by simulation (tests/measure)."""
 _FEWEST_MATCHED = 12
-"""Clusters of both groups from which on those of a pair are exchanged. With eleven p could not be below 0.001,
-and at what many comparisons ask for exchanging whole ones tells more, unless clusters differ greatly."""
+"""Clusters of both groups from which on those of a pair are exchanged. With eleven p stays above 0.0009,
+and where many comparisons ask for less, exchanging whole ones tells more unless clusters differ greatly."""
 _CHUNK = 1000
 _Ints = NDArray[np.int64]
 
