@@ -11,6 +11,7 @@ import pytest
 
 from stereotrope import measure
 from stereotrope.measure.findings import RunFindings
+from stereotrope.measure.robustness import unlike_levels
 from stereotrope.stats import newcombe
 
 SIDES = ("base", "women")
@@ -73,6 +74,52 @@ def test_a_phrasing_alone_may_carry_a_difference() -> None:
         ("phrasing", "for", 0.87),
         ("phrasing", "to", 0.0),
     ]
+
+
+def sentences(*labels: pl.DataFrame) -> list[str]:
+    frame = pl.concat(labels)
+    found = measure.findings(measure.share_difference(frame, within=("generator",)), frame)
+    return found.filter(list="difference")["sentence"].to_list()
+
+
+def test_a_difference_that_is_another_by_phrasing_is_told_with_both() -> None:
+    strong = looks({"pink": (2, 28), "grey": (28, 2)})
+    none = looks({"pink": (3, 3), "grey": (27, 27)}, phrasing="to")
+    (told,) = sentences(strong, none)
+    assert "by “phrasing” it is from 0.00 (“to”) to 0.87 (“for”)" in told
+
+
+def test_a_difference_that_is_the_same_in_every_phrasing_is_told_as_one() -> None:
+    """At 0.05 over all pairs and findings one of 40 audits with three phrasings may be said to depend."""
+    rng, told = np.random.default_rng(2), 0
+    for _ in range(40):
+        parts = []
+        for phrasing in ("for", "to", "of"):
+            k, j = rng.binomial(30, 0.3), rng.binomial(30, 0.8)
+            parts.append(looks({"pink": (k, j), "grey": (30 - k, 30 - j)}, phrasing=phrasing))
+        told += any("it is from" in one for one in sentences(*parts))
+    assert told <= 4
+
+
+def test_levels_of_few_pictures_are_not_set_against_each_other() -> None:
+    rows = [
+        {
+            "way": "phrasing",
+            "level_of": of,
+            "n": 9,
+            "n_reference": 9,
+            "value": d,
+            "low": d,
+            "high": d,
+            "level": 0.95,
+        }
+        for of, d in (("a", 0.0), ("b", 0.9))
+    ]
+    assert unlike_levels({"x": rows}) == {}
+    assert unlike_levels({"x": [row | {"n": 10, "n_reference": 10} for row in rows]}) == {
+        "x": "by “phrasing” it is from 0.00 (“a”) to 0.90 (“b”)"
+    }
+    assert unlike_levels({"x": [row | {"way": "annotator"} for row in rows]}) == {}
 
 
 def test_pictures_that_break_their_prompt_are_left_out() -> None:

@@ -19,7 +19,7 @@ from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.pace import paced
-from stereotrope.measure.robustness import Robustness
+from stereotrope.measure.robustness import Robustness, unlike_levels
 from stereotrope.measure.sentences import decimals_of, q_text, span
 from stereotrope.measure.tidy import as_text, reason_given, to_polars
 from stereotrope.tables import (
@@ -119,25 +119,25 @@ class RunFindings:
 
     def findings(self, limit: int = 50) -> pl.DataFrame:
         """The lists of findings."""
-        return self._table(self.listed(limit))
+        return self._tables(self.listed(limit))[0]
 
-    def _table(self, listed: Sequence[tuple[str, Candidate]]) -> pl.DataFrame:
-        rows = [_row(name, c, self.evidence, self.differences) for name, c in listed]
+    def _tables(self, listed: Sequence[tuple[str, Candidate]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The lists of findings, and the same differences in other ways."""
+        otherwise = Robustness(self.evidence)
+        by = {_identity(c): otherwise.rows(_identity(c), c) for name, c in listed if name == "difference"}
+        unlike = unlike_levels(by)
+        rows = [_row(name, c, self.evidence, self.differences, unlike) for name, c in listed]
         if self.differences.places:
             rows.insert(0, _summary(self.differences))
         ranks = [{"rank": rank, **row} for rank, row in enumerate(rows, start=not self.differences.places)]
-        return pl.DataFrame(ranks, schema=polars_types(FINDINGS))
+        every = [row for some in by.values() for row in some]
+        schemas = polars_types(FINDINGS), polars_types(ROBUSTNESS)
+        return pl.DataFrame(ranks, schema=schemas[0]), pl.DataFrame(every, schema=schemas[1])
 
     def tables(self, limit: int = 50) -> dict[str, pl.DataFrame]:
         """The tables of a run: ``comparisons``, ``findings`` and ``robustness``."""
-        listed = self.listed(limit)
-        otherwise = Robustness(self.evidence)
-        rows = [row for name, c in listed if name == "difference" for row in otherwise.rows(_identity(c), c)]
-        return {
-            "comparisons": self.comparisons(),
-            "findings": self._table(listed),
-            "robustness": pl.DataFrame(rows, schema=polars_types(ROBUSTNESS)),
-        }
+        lists, otherwise = self._tables(self.listed(limit))
+        return {"comparisons": self.comparisons(), "findings": lists, "robustness": otherwise}
 
     def comparisons(self) -> pl.DataFrame:
         """Every comparison with its verdict, those with the least p first."""
@@ -272,8 +272,14 @@ def _identity(c: Candidate) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
-def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Differences) -> dict[str, Any]:
-    """One row of the table."""
+def _row(
+    name: str,
+    candidate: Candidate,
+    evidence: RunEvidence,
+    differences: Differences,
+    unlike: Mapping[str, str],
+) -> dict[str, Any]:
+    """One row of the table; ``unlike`` says of findings that they are others in levels of a factor."""
     c = candidate
     sentence, images = (str(c.sentence), list(c.pictures())) if c.sentence else _share(c, evidence)
     where = json.dumps(c.scope, ensure_ascii=False, sort_keys=True)
@@ -287,6 +293,8 @@ def _row(name: str, candidate: Candidate, evidence: RunEvidence, differences: Di
         if (bounds := evidence.bounds(c)) is not None:
             ends = " and ".join(map(decimals_of, bounds))
             sentence += f"; labels are missing, and with these it may be between {ends}"
+    if words := unlike.get(_identity(c)):
+        sentence += f"; {words}"
     shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
     further = [f"{len(left)} more annotators"] if left else []
     return {
