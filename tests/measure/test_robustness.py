@@ -87,6 +87,13 @@ def test_a_difference_that_is_another_by_phrasing_is_told_with_both() -> None:
     none = looks({"pink": (3, 3), "grey": (27, 27)}, phrasing="to")
     (told,) = sentences(strong, none)
     assert "by “phrasing” it is from 0.00 (“to”) to 0.87 (“for”)" in told
+    # What is told of one phrasing is not told by phrasing, though the table has the others.
+    labels = pl.concat([strong, none])
+    table = measure.share_difference(labels, within=("generator", "phrasing"))
+    tables = RunFindings.of(table, labels).tables()
+    (told,) = tables["findings"].filter(list="difference")["sentence"].to_list()
+    assert "it is from" not in told
+    assert {"for", "to"} <= set(tables["robustness"]["level_of"])
 
 
 def test_a_difference_that_is_the_same_in_every_phrasing_is_told_as_one() -> None:

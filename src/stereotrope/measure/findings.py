@@ -124,8 +124,13 @@ class RunFindings:
     def _tables(self, listed: Sequence[tuple[str, Candidate]]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The lists of findings, and the same differences in other ways."""
         otherwise = Robustness(self.evidence)
-        by = {_identity(c): otherwise.rows(_identity(c), c) for name, c in listed if name == "difference"}
-        unlike = unlike_levels(by)
+        differences = {_identity(c): c for name, c in listed if name == "difference"}
+        by = {name: otherwise.rows(name, c) for name, c in differences.items()}
+        pooled = {
+            name: [row for row in some if row["way"] not in differences[name].scope]
+            for name, some in by.items()
+        }
+        unlike = unlike_levels(pooled)
         rows = [_row(name, c, self.evidence, self.differences, unlike) for name, c in listed]
         if self.differences.places:
             rows.insert(0, _summary(self.differences))

@@ -39,7 +39,7 @@ def unlike_levels(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, 
     of 10 to 50 pictures a side, not 0) at most 0.05 were said to be others at an error of 0.05, and 0.001 at
     one of 0.001; where both sides show one half up to 0.08, and 0.007.
 
-    rows: Finding → its rows of :data:`stereotrope.tables.ROBUSTNESS`.
+    rows: Finding → its rows of :data:`stereotrope.tables.ROBUSTNESS`, of factors over which it is pooled.
     Source: Zou and Donner (2008), Statistics in Medicine 27, section 2 (the interval of the gap).
     """
     asked: list[tuple[str, str, list[Mapping[str, Any]]]] = []
