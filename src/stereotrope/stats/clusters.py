@@ -58,12 +58,12 @@ def cluster_permutation_test(
         return np.full(shape, np.nan), np.full(shape, np.nan)
     k, n = k.reshape(-1, m), n.reshape(-1, m)
     p = _exchanged(n.sum(axis=1, keepdims=True) * k - n * k.sum(axis=1, keepdims=True), first)
-    unlike = unlike_sizes(n[:, :first], n[:, first:])
+    unlike = _unlike_sizes(n[:, :first], n[:, first:])
     p[:, unlike] = np.maximum(p[:, unlike], _exchanged(_shares(k[unlike], n[unlike]), first))
     return p[0].reshape(shape), p[1].reshape(shape)
 
 
-def unlike_sizes(n1: ArrayLike, n2: ArrayLike) -> NDArray[np.bool_]:
+def _unlike_sizes(n1: ArrayLike, n2: ArrayLike) -> NDArray[np.bool_]:
     """Whether clusters of two sides, shapes ``(…, m1)`` and ``(…, m2)``, differ in size; shape ``(…)``."""
     one, other = np.sort(n1, axis=-1), np.sort(n2, axis=-1)
     if one.shape[-1] == other.shape[-1]:

@@ -99,10 +99,11 @@ def share_difference(
     whole prompts (:func:`stereotrope.stats.cluster_permutation_test`), exact at any intra-class correlation.
     Four prompts a side cannot give p below 0.029, five 0.008: there p goes on, by half as many digits at
     most, by beta-binomial counts as alike within prompts as the sides, and conditions like them, show
-    (:func:`stereotrope.stats.beyond_exact`). Where prompts of one side have more images, p is the greatest of
-    that test, of the same of prompts' shares, and of the model. Where both sides have the same prompts,
-    such as two models, what these have in common narrows the interval, and from six prompts on the sides
-    of each are exchanged (:func:`stereotrope.stats.cluster_flip_test`).
+    (:func:`stereotrope.stats.beyond_exact`). Where prompts differ in how many images they have, p is the
+    greater of that test and of the same of prompts' shares; where those of one side have over 1.5 times as
+    many, of the model, too. Where both sides have the same prompts, such as two models, what these have in
+    common narrows the interval, and from six prompts on the sides of each are exchanged
+    (:func:`stereotrope.stats.cluster_flip_test`).
     The interval covered 0.93 to 0.98 at an intra-class correlation of 0.1 and 0.3 (0.93 to 1 at 0).
     Over fewer than four prompts interval and p hold for ``these prompts`` alone. Where prompts share seeds
     (column ``seed``), what these do to one side alone widens the interval, and p grows as if its standard
