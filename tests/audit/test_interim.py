@@ -93,6 +93,41 @@ def test_more_pictures_are_a_second_look_and_what_was_told_stays_told(run: Path)
     assert again.findings["sentence"][0].startswith(("5 of", "4 of", "6 of"))
 
 
+JOINED = {
+    "phrasing": ("phrasings: [for, designed for]\n", "for"),
+    "mitigation": ('mitigations: {none: "", range: with a wide range of styles}\n', "none"),
+}
+
+
+@pytest.mark.parametrize("factor", JOINED)
+def test_what_was_told_stays_told_where_a_factor_joins_the_design(run: Path, factor: str) -> None:
+    """The pictures of the first look stand in one level of it, where they are known by their prompts."""
+    more, level = JOINED[factor]
+    before = differences(st.open(run))
+    grown = carried_out(run, more=more)
+    assert grown.findings["sentence"][0].startswith("Second look at this run: ")
+    told = [(json.loads(scope), attribute) for scope, attribute in differences(grown)]
+    there = {
+        (json.dumps({f: x for f, x in scope.items() if f != factor}, sort_keys=True), attribute)
+        for scope, attribute in told
+        if scope.get(factor, level) == level
+    }
+    assert len(before) == 5
+    assert {(json.dumps(json.loads(scope), sort_keys=True), a) for scope, a in before} <= there
+    # And what the second look told stays with more pictures.
+    assert differences(grown) <= differences(carried_out(run, more=more, n=13))
+
+
+def test_prompts_that_are_others_keep_nothing(run: Path) -> None:
+    """What is told of a level is not told of another that joins."""
+    more, level = JOINED["mitigation"]
+    before = differences(st.open(run))
+    grown = carried_out(run, more=more)
+    kept = grown.findings.filter(pl.col("sentence").str.contains("at an earlier look"))
+    assert 0 < kept.height <= len(before)
+    assert all(json.loads(scope).get("mitigation", level) == level for scope in kept["scope"])
+
+
 def test_planned_looks_share_the_error_and_a_further_one_tells_nothing_new(tmp_path: Path) -> None:
     for n, told in (
         (8, "First of 2 planned looks"),

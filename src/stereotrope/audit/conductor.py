@@ -353,7 +353,7 @@ def _measure(
     partial = bool(missing or kept.get("missing"))
     owed = missing or [Missing(**{f: one[f] for f in _OWED}) for one in kept.get("missing", ())]
     planned = None if plan.spec.looks == "open" else plan.spec.looks
-    at = look_at_run(into.ledger, images, labels, owed, planned=planned)
+    at = look_at_run(into.ledger, images, labels, owed, planned=planned, prompts=plan.prompts)
     rest: dict[str, Any] = {"reference": reference, "partial": partial, "stop": stop}
     estimates, compared = estimate(subjects, tidy, sources, watcher, said=beside, at=at, **rest)
     at.record(into.ledger, compared.differences)

@@ -12,12 +12,14 @@ from stereotrope.measure.differences import Differences
 from stereotrope.run import Ledger
 from stereotrope.run.looks import RecordedLook, looks_in, record_look
 from stereotrope.stats import look_alpha
-from stereotrope.tables import N_SUBJECTS
+from stereotrope.tables import N_SUBJECTS, PROMPTS
 
 ALPHA = 0.05
 """False discovery rate of all differences that a run tells, over all looks at it."""
 _AT_ONCE = 50_000
 _ROUNDING = 1e-9
+_KNOWN_BY = 50
+"""Texts by which the prompts of a look are known again."""
 _OPEN = "open"
 """Plan of any number of looks."""
 
@@ -48,6 +50,7 @@ def look_at_run(
     missing: Sequence[Missing],
     *,
     planned: int | None,
+    prompts: pl.DataFrame | None = None,
 ) -> RunLook:
     """The look that is made at a run as it is now.
 
@@ -61,8 +64,9 @@ def look_at_run(
 
     missing: What the run could not do.
     planned: Looks planned; None for any number.
+    prompts: The table ``prompts``: by their texts what was told of them is known again where factors joined.
     """
-    return _look(ledger, *_identity(images, labels), _complete(images, missing), planned)
+    return _look(ledger, *_identity(images, labels), _complete(images, missing), planned, prompts)
 
 
 def look_at_counts(
@@ -81,7 +85,14 @@ def look_at_counts(
     return _look(ledger, identity, max(labelled, default=0), 1.0, planned)
 
 
-def _look(ledger: Ledger, identity: str, pictures: int, complete: float, planned: int | None) -> RunLook:
+def _look(
+    ledger: Ledger,
+    identity: str,
+    pictures: int,
+    complete: float,
+    planned: int | None,
+    prompts: pl.DataFrame | None = None,
+) -> RunLook:
     """A look by its identity; ``complete`` is the part of what was asked for that is there."""
     known = looks_in(ledger)
     at, same = next(
@@ -100,12 +111,48 @@ def _look(ledger: Ledger, identity: str, pictures: int, complete: float, planned
         spent = sum(one.alpha for one in known[since:])
         alpha = look_alpha(spent, planned=number, alpha=total, complete=complete)
         same = RecordedLook(identity, pictures, alpha, planned=plan)
+    joined: list[dict[str, str]] = []
+    if prompts is not None:
+        design = _Design.of(prompts)
+        joined = [of for one in known if one is not same and (of := design.joined_since(one))]
+        same = replace(same, factors=design.factors, texts=design.some)
     said = [_changed(known[since - 1].planned, plan, since, number, total)] if since else []
     if plan != asked:
         said.append(f"`looks: {asked}` came after this look (`looks: {plan}`) and counts from the next on.")
     planned = None if plan == _OPEN else int(plan)
     postponed = not same.alpha and sum(one.alpha for one in known) < ALPHA - _ROUNDING
-    return RunLook(InterimLook(at + 1, planned, told, " ".join(said), postponed), same)
+    return RunLook(InterimLook(at + 1, planned, told, " ".join(said), joined, postponed), same)
+
+
+@dataclass(frozen=True)
+class _Design:
+    """Factors of prompts, and the prompts by the hash of their text."""
+
+    factors: list[str]
+    prompts: pl.DataFrame
+
+    @classmethod
+    def of(cls, prompts: pl.DataFrame) -> "_Design":
+        texts = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in prompts["text"])
+        own = {column.name for column in PROMPTS}
+        return cls(
+            [name for name in prompts.columns if name not in own],
+            prompts.with_columns(_text=pl.Series(texts, dtype=pl.String)),
+        )
+
+    @property
+    def some(self) -> list[str]:
+        """Some texts, the same ones whatever joins beside them."""
+        return self.prompts["_text"].unique().sort().head(_KNOWN_BY).to_list()
+
+    def joined_since(self, look: RecordedLook) -> dict[str, str]:
+        """Factors that joined after a look, and the one level of each in which its prompts stand."""
+        if look.factors is None:
+            return {}
+        there = self.prompts.filter(pl.col("_text").is_in(list(look.texts)))
+        new = (name for name in self.factors if name not in look.factors)
+        levels = {name: there[name].drop_nulls().unique().to_list() for name in new}
+        return {name: str(of[0]) for name, of in levels.items() if len(of) == 1}
 
 
 def _since(before: Sequence[RecordedLook], plan: int | str) -> int:

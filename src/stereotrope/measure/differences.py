@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stereotrope.measure.finder import Candidate, RunEvidence
-from stereotrope.measure.interim import ONLY_LOOK, InterimLook, place_key
+from stereotrope.measure.interim import ONLY_LOOK, InterimLook, earlier_key, place_key
 from stereotrope.measure.selection import Size, at_level, chosen_level
 from stereotrope.measure.sentences import decimals_of
 from stereotrope.stats import benjamini_hochberg, cauchy_combined, count_able, fewest_told, smallest_shift
@@ -53,6 +53,7 @@ class Tested:
     n: Images of both sides, where images are the units of its tests.
     widest: The value whose difference may be largest, its difference and the ends of its interval.
     key: What stands for the place from one look to the next.
+    earlier: What stood for it before factors joined the design.
     """
 
     example: Candidate
@@ -61,6 +62,7 @@ class Tested:
     n: tuple[int, int] | None
     widest: _Sized | None
     key: str
+    earlier: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,12 @@ class Differences:
     def kept(self) -> dict[Place, float]:
         """q-value of each further place that is told since a look before told it."""
         told = self.look.told
-        return {
-            place: told[tested.key]
+        known = {
+            place: next((told[key] for key in (tested.key, *tested.earlier) if key in told), None)
             for place, tested in self.places.items()
-            if tested.key in told and place not in self.found
+            if place not in self.found
         }
+        return {place: q for place, q in known.items() if q is not None}
 
     @cached_property
     def q(self) -> dict[Place, float]:
@@ -272,11 +275,14 @@ def place_of(c: Candidate, evidence: RunEvidence) -> Place:
     return evidence.drawn(c.scope), c.wording.contrast, c.wording.reference, about
 
 
-def key_of(place: Place, evidence: RunEvidence, *, words: bool) -> str:
-    """What stands for a place from one look to the next; ``words`` where a wording says what is compared."""
-    if not words:
-        return place_key(*place)
-    return place_key(*place, factors=[f for f in evidence.pictures.factors if f != "annotator"])
+def keys_of(place: Place, evidence: RunEvidence, look: InterimLook, *, words: bool) -> list[str]:
+    """What stands for a place from one look to the next, and what stood for it before factors joined.
+
+    words: Whether a wording says what is compared.
+    """
+    factors = [f for f in evidence.pictures.factors if f != "annotator"] if words else []
+    before = (earlier_key(*place, factors=factors, joined=joined) for joined in look.joined)
+    return [place_key(*place, factors=factors), *(key for key in before if key is not None)]
 
 
 def differing(
@@ -296,7 +302,7 @@ def differing(
     counting = {place: _of_most_pictures(by) for place, by in tests.items()}
     # Within nothing nobody is alike.
     widest = _widest(counting, evidence, level=_alike_level(alpha)) if alpha and margin else {}
-    places = {place: _tested(place, by, evidence, widest.get(place)) for place, by in counting.items()}
+    places = {place: _tested(place, by, evidence, widest.get(place), look) for place, by in counting.items()}
     listed = list(places)
     p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
     every_q = dict(zip(listed, benjamini_hochberg(p, least).tolist(), strict=True))
@@ -316,11 +322,14 @@ def _of_most_pictures(by: _Tests) -> _Tests:
     return {key: some for key, some in by.items() if images.get(key[1], most) >= _SAMPLE * most}
 
 
-def _tested(place: Place, by: _Tests, evidence: RunEvidence, widest: _Sized | None) -> Tested:
+def _tested(
+    place: Place, by: _Tests, evidence: RunEvidence, widest: _Sized | None, look: InterimLook
+) -> Tested:
     p, least = _of_place(by.values())
     every = [one for some in by.values() for one in some]
-    key = key_of(place, evidence, words=every[0].wording is not None)
-    return Tested(every[0], p, least, max((c.n for c in every if c.n), key=min, default=None), widest, key)
+    key, *earlier = keys_of(place, evidence, look, words=every[0].wording is not None)
+    n = max((c.n for c in every if c.n), key=min, default=None)
+    return Tested(every[0], p, least, n, widest, key, earlier)
 
 
 def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, _Sized]:

@@ -20,6 +20,8 @@ class InterimLook:
     planned: How many were planned beforehand; None for any number.
     told: What looks before told: key of the place (:func:`place_key`) → q with which they did.
     changed: Sentence on a plan that was changed between looks; empty where it was not.
+    joined: Of each look before whose design lacked some factors, these and the level of each in which its
+        prompts stand now.
     postponed: No part of something that was asked for is there, such as every label of one annotator: all
         error is left to later looks.
     """
@@ -28,6 +30,7 @@ class InterimLook:
     planned: int | None = None
     told: Mapping[str, float] = field(default_factory=dict)
     changed: str = ""
+    joined: Sequence[Mapping[str, str]] = ()
     postponed: bool = False
 
     @property
@@ -69,7 +72,32 @@ def place_key(conditions: Hashable, *about: Hashable, factors: Sequence[str] = (
         condition has no level of does not count, so that one that joins the design changes no name.
     about: What it is compared with, and in what.
     """
-    text = json.dumps([_written(conditions, tuple(factors)), *about], ensure_ascii=False, sort_keys=True)
+    return _named(_written(conditions, tuple(factors)), *about)
+
+
+def earlier_key(
+    conditions: Hashable, *about: Hashable, factors: Sequence[str] = (), joined: Mapping[str, str]
+) -> str | None:
+    """The name that a comparison had before some factors joined the design; None where there was none.
+
+    joined: Factor → its level of the prompts that were there. Where levels are pooled, those of these prompts
+        are what the comparison was about.
+    """
+    if factors and isinstance(conditions, tuple):
+        places = {factors.index(f): level for f, level in joined.items() if f in factors}
+        there = [one for one in conditions if all(one[at] in (None, of) for at, of in places.items())]
+        before = tuple(tuple(None if at in places else x for at, x in enumerate(one)) for one in there)
+        return place_key(tuple(dict.fromkeys(before)), *about, factors=factors) if there else None
+    *kept, scope, parts = (conditions, *about)
+    levels = dict(json.loads(str(scope)))
+    if any(levels.get(f, of) != of for f, of in joined.items()):
+        return None
+    rest = sorted(pair for pair in levels.items() if pair[0] not in joined)
+    return place_key(*kept, json.dumps(rest, ensure_ascii=False), parts)
+
+
+def _named(*what: Hashable) -> str:
+    text = json.dumps(what, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

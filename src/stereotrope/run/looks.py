@@ -1,7 +1,7 @@
 """The looks at a run, as its ledger records them."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ class RecordedLook:
     told: Key of each place that it told → q.
     time: When it was first made.
     planned: How many looks the audit file planned then, or ``open``; None where that was not recorded.
+    factors: Those that prompts had then; None where that was not recorded.
+    texts: SHA-256 of some of their texts, by which they are known again.
     """
 
     identity: str
@@ -29,6 +31,8 @@ class RecordedLook:
     told: Mapping[str, float] = field(default_factory=dict)
     time: str = ""
     planned: int | str | None = None
+    factors: Sequence[str] | None = None
+    texts: Sequence[str] = ()
 
 
 def looks_in(ledger: Ledger) -> list[RecordedLook]:
