@@ -133,17 +133,15 @@ class _Design:
 
     @classmethod
     def of(cls, prompts: pl.DataFrame) -> "_Design":
-        texts = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in prompts["text"])
+        texts = [text and hashlib.sha256(text.encode()).hexdigest()[:16] for text in prompts["text"]]
         own = {column.name for column in PROMPTS}
-        return cls(
-            [name for name in prompts.columns if name not in own],
-            prompts.with_columns(_text=pl.Series(texts, dtype=pl.String)),
-        )
+        factors = [name for name in prompts.columns if name not in own]
+        return cls(factors, prompts.with_columns(_text=pl.Series(texts, dtype=pl.String)))
 
     @property
     def some(self) -> list[str]:
         """Some texts, the same ones whatever joins beside them."""
-        return self.prompts["_text"].unique().sort().head(_KNOWN_BY).to_list()
+        return self.prompts["_text"].drop_nulls().unique().sort().head(_KNOWN_BY).to_list()
 
     def joined_since(self, look: RecordedLook) -> dict[str, str]:
         """Factors that joined after a look, and the one level of each in which its prompts stand."""
