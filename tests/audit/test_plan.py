@@ -223,3 +223,16 @@ def test_measures_of_a_suite_that_lack_a_baseline_are_named_with_what_to_write(t
     named = Audit.from_text(json.dumps({**asked, "baseline": {"group": "none"}}), base=tmp_path).plan()
     assert not any("baseline" in each for each in named.notes)
     assert "bds" in {call.name for call in named.measures}
+
+
+def test_a_suite_of_whose_measures_none_can_be_made_says_what_is_lacking(tmp_path):
+    rows = [f"{model}-{job}.png,{model},{job},woman" for model in "ab" for job in ("nurse", "judge")]
+    (tmp_path / "list.csv").write_text("\n".join(["file_name,model,occupation,who", *rows]) + "\n")
+    text = """\
+suite: everyday
+prompts: listed
+generators: [{folder: ., metadata: list.csv, name_from: model, factors: {scenario: occupation}}]
+annotators: [{labels: list.csv, name: me, attributes: [who]}]
+"""
+    with pytest.raises(AuditFileError, match=r"audit.yaml:1: no measure of this suite .* 'prompt_group'"):
+        plan(text, base=tmp_path)

@@ -28,6 +28,8 @@ Where = tuple[str | int, ...]
 _ATTRIBUTES = ("attribute", "attributes")
 _FEW = {"n_permutations": 99, "n_bootstrap": 100}
 """Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
+_TOLD = 4
+"""Things that a suite lacks that one message names."""
 _LEVELS = 50
 """Levels of a factor that measures of sets are tried on: these refuse no level, and queries are many."""
 _REHEARSED: dict[bytes, list[MeasureInfo | MeasureFrame]] = {}
@@ -97,7 +99,8 @@ def resolve_measures(
     What is not ``listed`` in the file but by its suite is left out where the audit has nothing for it, or
     where an entry before gives the same of every mitigation.
 
-    Raises AuditFileError: A measure or the design refuses it, or nothing tells the scores of two apart.
+    Raises AuditFileError: A measure or the design refuses it, nothing tells the scores of two apart, or the
+        audit has what it takes for none of those of its suite.
     Raises PluginError: What the suite lists is no measure, or has options that do not fit.
     """
     if items is None:
@@ -105,6 +108,7 @@ def resolve_measures(
         items = ["refusal_rate", *(of_looks if setting.discovers or setting.attributes_of("image") else [])]
     calls: list[MeasureCall] = []
     places: list[Where] = []
+    lacking: dict[str, None] = {}
     for index, item in enumerate(items):
         where: Where = ("measures", index) if listed else ("suite",)
         try:
@@ -117,7 +121,8 @@ def resolve_measures(
             ) from None
         try:
             asked = (given, setting, calls)
-            if not listed and (info.frame.lacks(info, *asked) is not None or not _fits(info, given, setting)):
+            if not listed and (lacks := info.frame.lacks(info, *asked) or _lacks(info, given, setting)):
+                lacking[lacks] = None
                 continue
             if not listed and setting.counted and not (info.counted or info.frame.counted):
                 continue
@@ -133,6 +138,13 @@ def resolve_measures(
         except UsageError as error:
             raise source.error(f"measure {info.name!r}: {error}", *where) from None
         places.append(where)
+    if lacking and not calls:
+        named = ", ".join(list(lacking)[:_TOLD])
+        raise source.error(
+            f"no measure of this suite has all that it needs; of this there is not: {named}; "
+            "add what your question needs, or list `measures:`",
+            "suite",
+        )
     _rehearse(list(zip(calls, places, strict=True)), setting, source)
     return tuple(calls)
 
@@ -183,16 +195,20 @@ def _held_apart(call: MeasureCall, factor: str | None) -> MeasureCall:
     return replace(call, arguments={**call.arguments, **more})
 
 
-def _fits(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> bool:
-    """Whether an audit labels the attribute and has the factors that an entry of its suite names."""
+def _lacks(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> str | None:
+    """What an entry of a suite names that the audit has not; None where it has all."""
     named = given.get("attribute")
     attributes = [named] if isinstance(named, str) else named or []
     scopes = {GENERATOR, "annotator", "attribute", *setting.factors}
-    return (
-        set(attributes) <= set(setting.attributes_of(info.subject))
-        and {*given.get("by", ()), *given.get("within", ()), given.get("group") or GENERATOR} <= scopes
-        and not (info.comparison == "needed" and setting.baseline is None and "baseline" not in given)
-    )
+    factors = [*given.get("by", ()), *given.get("within", ()), given.get("group") or GENERATOR]
+    for what, names, there in (
+        ("attribute", attributes, setting.attributes_of(info.subject)),
+        ("factor", factors, scopes),
+    ):
+        if left := [name for name in names if name not in there]:
+            return f"the {what} {left[0]!r}"
+    needs_baseline = info.comparison == "needed" and setting.baseline is None and "baseline" not in given
+    return "a baseline to compare with" if needs_baseline else None
 
 
 def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[MeasureInfo, dict[str, Any]]:
