@@ -194,13 +194,17 @@ def test_a_run_with_labels_made_elsewhere_has_shares_of_scenario_group_and_varia
             JUDGE + "prompts: {groups: [contexts]}\n",
             ["refusal_rate", *OVER_SCENARIOS[:-1], "variation_effect"],
         ),
-        (JUDGE + "prompts: [{text: a nurse}]\n", []),
         ("annotators: [colour]\n", ["refusal_rate"]),
     ],
 )
 def test_measures_of_the_suite_that_an_audit_has_nothing_for_are_left_out(more, measures):
     plan = st.Audit.from_text(f"{SMALL}{more}").plan()
     assert [call.name for call in plan.measures] == measures
+
+
+def test_prompts_without_the_groups_of_the_suite_are_refused_where_nothing_can_be_measured():
+    with pytest.raises(AuditFileError, match="no measure of this suite .* the factor 'prompt_group'"):
+        st.Audit.from_text(f"{SMALL}{JUDGE}prompts: [{{text: a nurse}}]\n").plan()
 
 
 def test_several_models_are_set_beside_each_other():
