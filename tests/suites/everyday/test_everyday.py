@@ -203,7 +203,7 @@ def test_measures_of_the_suite_that_an_audit_has_nothing_for_are_left_out(more, 
 
 
 def test_prompts_without_the_groups_of_the_suite_are_refused_where_nothing_can_be_measured():
-    with pytest.raises(AuditFileError, match="no measure of this suite .* the factor 'prompt_group'"):
+    with pytest.raises(AuditFileError, match=r"no measure of this suite .* the factor 'prompt_group'"):
         st.Audit.from_text(f"{SMALL}{JUDGE}prompts: [{{text: a nurse}}]\n").plan()
 
 
