@@ -148,6 +148,21 @@ def test_a_file_that_matches_a_few_pictures_says_why_the_others_do_not(tmp_path)
     )
 
 
+def test_rows_of_a_model_that_is_not_there_are_not_taken_for_others_of_the_same_file_names(tmp_path):
+    """Following “the folders differ” would put the labels of one model on the pictures of another."""
+    other = [name.replace("images", "older") for name in NAMES]
+    annotator = of_kind("labels", tmp_path, [*NAMES, *other])
+    assert made_by(annotator) == 8
+    (note,) = annotator.notes
+    assert note == (
+        "f.csv: 8 rows match no image (line 10, 11, 12, 13, 14 …); every picture of the run has a row "
+        "already, so that these are of others"
+    )
+    half = of_kind("labels", tmp_path, [*NAMES[:7], *other])
+    assert made_by(half) == 7
+    assert "the folders differ" not in half.notes[0]
+
+
 def test_a_name_of_several_pictures_is_said_to_be_one(tmp_path):
     twins = pl.concat([IMAGES, IMAGES.with_columns(source=pl.col("source").str.replace("images", "b"))])
     twins = twins.with_columns(image_id=pl.concat_str("image_id", pl.int_range(pl.len()).cast(pl.String)))

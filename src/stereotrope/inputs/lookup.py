@@ -215,8 +215,15 @@ class PictureMatching:
         strays = dict(self._strays.head(SAMPLE).select("at", "called").iter_rows())
         named = self._named_otherwise(list(strays.values()))
         if named is None:
-            names = [source or one for source, one in self.images.select("source", "image_id").iter_rows()]
-            named = likeliest_cause(strays, names, place=self.place, column=self.column)
+            # Pictures that rows name already are not those that others mean.
+            free = self.images.filter(~pl.col("image_id").is_in(self.found["image_id"].implode()))
+            if free.is_empty():
+                return "; every picture of the run has a row already, so that these are of others"
+            names, left = (
+                [source or one for source, one in of.select("source", "image_id").iter_rows()]
+                for of in (self.images, free)
+            )
+            named = likeliest_cause(strays, left, place=self.place, column=self.column)
             if named is None and few:
                 shown = ", ".join(map(repr, names[:2]))
                 at, called = next(iter(strays.items()))
