@@ -219,7 +219,7 @@ def test_an_annotator_is_no_sample_where_one_of_its_measures_counts_few_values()
 
 def test_how_many_pictures_a_condition_has_is_said_where_most_conditions_have_them() -> None:
     def tested(n: tuple[int, int] | None) -> differences.Tested:
-        return differences.Tested(candidate, 0.5, 0.001, n, None, "")
+        return differences.Tested(candidate, 0.5, 0.001, n, None, True, ("made",), (), "")
 
     (candidate,) = rows_of("made", [0.5], [0.001], ["a"])
     places = {("few",): tested((3, 7)), **{(str(i),): tested(None) for i in range(4)}}

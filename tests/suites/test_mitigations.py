@@ -77,8 +77,11 @@ def test_the_planted_homogenisation_is_found_and_the_genuine_diversification_is_
     assert sorted(told[1:]) == [
         ("stereotype_change", "no stereotypes"),
         ("stereotype_change", "range of styles"),
+        ("variety_change", "no stereotypes"),
+        ("variety_change", "range of styles"),
     ]
-    assert found["sentence"][1:].str.contains("the groups differ less: CDS").all()
+    alone = found.filter(kind="stereotype_change")["sentence"]
+    assert alone.str.contains("the groups differ less: CDS").all()
 
 
 def test_both_mitigations_bring_groups_together_and_one_makes_pictures_more_varied(

@@ -70,7 +70,7 @@ def mitigated(folder: Path, seed: int, objects: list[str], images: int) -> st.Ru
 
 def told(run: st.Run) -> list[tuple[str, str]]:
     """What is told of mitigations: the kind, and the level that it is told of."""
-    kinds = ["homogenisation", "specificity_loss", "refusal", "refusal_increase"]
+    kinds = ["homogenisation", "fidelity_change", "refusal", "refusal_change"]
     rows = run.findings.filter(pl.col("kind").is_in(kinds))
     return [(row["kind"], json.loads(row["scope"])["mitigation"]) for row in rows.to_dicts()]
 

@@ -13,7 +13,7 @@ from stereotrope.measure.evidence import Pictures, counted, difference_of, shift
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import agreeing, disagreeing, marks_read
 from stereotrope.measure.selection import chosen_level
-from stereotrope.measure.sentences import quoted
+from stereotrope.measure.sentences import quoted, signed, span
 from stereotrope.stats import newcombe
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -41,7 +41,7 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
     """A candidate whose effect is what is left of its difference."""
     if c.sentence:
         size = differences.widened(c.interval or (c.value, None, None), evidence.level)
-        yield replace(c, interval=size, effect=_left(size), level=differences.level)
+        yield replace(c, interval=size, effect=min(1.0, _left(size)), level=differences.level)
     elif c.wording is not None and c.attribute is not None:
         sides = evidence.pictures.sides(c.attribute, c.scope, c.wording)
         values = sorted({*sides[0], *sides[1]})
@@ -121,10 +121,15 @@ def _each_once(
     for number, one in enumerate(c for c in candidates if c.wording is None):
         # Of several tests of one thing by one reader the clearest is told; descriptions are told each.
         about = number if one.p is None else (place_of(one, evidence), one.scope.get("annotator"))
-        if about not in read or (one.effect, abs(one.value)) > (read[about].effect, abs(read[about].value)):
+        if about not in read or _clearest(one) > _clearest(read[about]):
             read[about] = one
     readers = by_all_readers(with_doubts([one.written() for one in read.values()], evidence))
     return [*by_all_annotators(groups.values(), evidence, order), *readers]
+
+
+def _clearest(one: Candidate) -> tuple[bool, float, float]:
+    """Of several tests by one reader the one whose sentence is so, and of these the clearest."""
+    return one.apt, one.effect, abs(one.value)
 
 
 def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[Candidate]:
@@ -195,12 +200,16 @@ def by_all_annotators(
             by_name.setdefault(one.scope.get("annotator"), one)
         lead = min(
             by_name.values(),
-            key=lambda c: (c.doubt is not None, order[c.kind], -c.effect, c.scope.get("annotator", "")),
+            key=lambda c: (
+                *(not c.apt, c.doubt is not None, order[c.kind], -c.effect),
+                c.scope.get("annotator", ""),
+            ),
         )
         own = lead.scope.get("annotator")
         asked = [name for name in evidence.annotators if own is not None and name != own]
         seeing = {name: one for name, one in by_name.items() if one.q is None or one.effect > 0}
-        asides = (_aside(name, seeing.get(name), lead, evidence) for name in asked)
+        seen = by_name if lead.sentence and lead.p is not None else seeing
+        asides = (_aside(name, seen.get(name), lead, evidence) for name in asked)
         others = tuple(filter(None, asides))
         effect = sum(c.effect for c in by_name.values()) / max(1 + len(others), len(by_name))
         together.append(replace(lead, effect=effect, others=others))
@@ -213,17 +222,36 @@ def by_all_readers(candidates: Sequence[Candidate]) -> list[Candidate]:
     times = Counter[Any]()
     for one in candidates:
         reader = one.scope.get("annotator")
-        place = (one.kind, one.attribute, one.measure, str(sorted(_without_annotator(one.scope).items())))
+        where = str(sorted(_without_annotator(one.scope).items()))
+        place = (one.kind, one.attribute, one.measure, where, one.scores)
         times[reader, place] += 1
         groups.setdefault((place, times[reader, place]), []).append(one)
     together = []
     for members in groups.values():
-        lead = max(members, key=lambda one: one.effect)
-        sentences = {one.scope.get("annotator", ""): str(one.sentence).removesuffix(".") for one in members}
-        sentences.pop(lead.scope.get("annotator", ""))
-        asides = [f"by {quoted(name)}: {sentence}" for name, sentence in sorted(sentences.items())]
-        together.append(replace(lead, sentence="; ".join([str(lead.sentence).removesuffix("."), *asides])))
+        lead = max(members, key=lambda one: (one.apt, one.effect))
+        others = {one.scope.get("annotator", ""): one for one in members}
+        others.pop(lead.scope.get("annotator", ""))
+        asides = tuple(_of_reader(name, one, lead) for name, one in sorted(others.items()))
+        together.append(replace(lead, others=asides))
     return together
+
+
+def _of_reader(name: str, one: Candidate, lead: Candidate) -> str:
+    """What another reader makes of a pattern: the number of the same test, or of others its own sentence.
+
+    A sentence says which way a number goes, which another reader's may not.
+    """
+    who = f"by {quoted(name)}"
+    if one.p is None or lead.p is None or one.turned or lead.turned:
+        return f"{who}: {str(one.sentence).removesuffix('.')}"
+    value, low, high = one.interval or (one.value, None, None)
+    of_lead = lead.value if lead.interval is None else lead.interval[0]
+    return f"{who}{_differing(value, of_lead)} {signed(value)}{span(low, high)}"
+
+
+def _differing(value: float, of_lead: float) -> str:
+    """That a difference is less than half of the one that is told."""
+    return "" if 2 * value * of_lead >= of_lead**2 else ", which differs,"
 
 
 def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
@@ -233,6 +261,8 @@ def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
 def _aside(name: str, same: Candidate | None, lead: Candidate, evidence: RunEvidence) -> str:
     """What another annotator sees of the comparison; empty where it did not label the attribute there."""
     who = f"by {quoted(name)}"
+    if lead.sentence and lead.p is not None:
+        return "" if same is None else _of_reader(name, same, lead)
     if lead.sentence:
         return f"{who} alike" if same is not None else f"not {who}"
     if lead.attribute is None or lead.wording is None:
@@ -248,7 +278,7 @@ def _aside(name: str, same: Candidate | None, lead: Candidate, evidence: RunEvid
     if named != value:
         return f"{who} it is {quoted(named)} {text}"
     moved, of_lead = shift(seen, before), shift(*evidence.counted(lead, value))
-    return f"{who} {text}" if 2 * moved * of_lead >= of_lead**2 else f"{who}, which differs, {text}"
+    return f"{who}{_differing(moved, of_lead)} {text}"
 
 
 def moved_most(here: Mapping[str, Pictures], before: Mapping[str, Pictures]) -> str:

@@ -52,6 +52,8 @@ class Tested:
     p, p_least: p-value of its hypothesis, and the least that its counts could have given.
     n: Images of both sides, where images are the units of its tests.
     widest: The value whose difference may be largest, its difference and the ends of its interval.
+    on_the_margin: Whether all its tests are of differences that the margin is for.
+    measures, scores: What tests it, and the scores that these compare.
     key: What stands for the place from one look to the next.
     earlier: What stood for it before factors joined the design.
     """
@@ -61,6 +63,9 @@ class Tested:
     p_least: float
     n: tuple[int, int] | None
     widest: _Sized | None
+    on_the_margin: bool
+    measures: tuple[str, ...]
+    scores: tuple[str, ...]
     key: str
     earlier: Sequence[str] = ()
 
@@ -135,10 +140,15 @@ class Differences:
         return int(k[count_able(self._floors, self.alpha * max(1, n_told) / k) <= k][0])
 
     def verdict(self, place: Place) -> str:
-        """How a comparison ends: ``differs``, ``alike`` or ``not enough``."""
+        """How a comparison ends: ``differs``, ``alike`` or ``not enough``.
+
+        Only differences of shares can be alike: of others the margin says nothing.
+        """
         tested = self.places[place]
         if place in self.q:
             return "differs"
+        if not tested.on_the_margin:
+            return "not enough"
         ends, margin = () if tested.widest is None else tested.widest[2:], self.margin / tested.example.apart
         inside = bool(ends) and all(end is not None and abs(end) <= margin for end in ends)
         return "alike" if inside else "not enough"
@@ -160,8 +170,10 @@ class Differences:
                     "contrast": contrast,
                     "reference": reference,
                     "attribute": c.attribute,
+                    "measure": ", ".join(tested.measures),
+                    "scores": ", ".join(tested.scores) or None,
                     "verdict": self.verdict(place),
-                    "margin": self.margin / c.apart,
+                    "margin": self.margin / c.apart if tested.on_the_margin else None,
                     **dict(zip(("category", "value", "low", "high"), widest, strict=True)),
                     "level": _alike_level(self.alpha) if self.alpha else None,
                     "p_value": tested.p,
@@ -170,7 +182,11 @@ class Differences:
                 }
             )
         return sorted(
-            rows, key=lambda row: (row["p_value"], row["kind"], row["scope"], row["attribute"] or "")
+            rows,
+            key=lambda row: (
+                *(row["p_value"], row["kind"], row["scope"], row["attribute"] or ""),
+                *(row["measure"], row["scores"] or ""),
+            ),
         )
 
     @property
@@ -328,8 +344,18 @@ def _tested(
     p, least = _of_place(by.values())
     every = [one for some in by.values() for one in some]
     key, *earlier = keys_of(place, evidence, look, words=every[0].wording is not None)
-    n = max((c.n for c in every if c.n), key=min, default=None)
-    return Tested(every[0], p, least, n, widest, key, earlier)
+    return Tested(
+        every[0],
+        p,
+        least,
+        max((c.n for c in every if c.n), key=min, default=None),
+        widest,
+        all(c.on_the_margin for c in every),
+        tuple(sorted({c.measure for c in every})),
+        tuple(dict.fromkeys(score for c in every for score in c.scores)),
+        key,
+        earlier,
+    )
 
 
 def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, _Sized]:

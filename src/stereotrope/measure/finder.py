@@ -51,14 +51,21 @@ class Candidate:
     n: The same, where images are its units.
     interval, size: Size of what is told by its sentence, with the ends of its interval, and of a tested
         difference the words before it.
+    of_shares: Whether that size is a difference of shares or ratios in [−1, 1], which the margin of “alike”
+        is for. Of anything else, such as bits, cosines or several changes that must come together, nothing
+        says within what sides are alike, and none is called so.
     apart: How many times its size two of those that are compared may be apart, which decides what is alike:
         2 where each is set beside the mean of all.
+    apt: Whether its own numbers are so as its sentence's kind says; else it is a test alone, and another
+        reader's leads.
+    turned: Whether its sides stand in the order in which its size is positive, so that its sign says nothing.
     bounds: Of what its sentence tells, the least and greatest that missing labels allow; None where few are.
     level: Of the interval, where a finder widened that of a description for its having been chosen
         (:mod:`stereotrope.measure.selection`); the ranking widens all others.
     value: Of two with one effect, the larger value is told.
     category: The value of the attribute that is named; None for the one that moved most.
     parts: What tells it from others of its kind, scope, attribute and measure.
+    scores: Scores that its measure compares, where the measure's name does not say.
     between: Factor that is compared, its level and the one compared with, where no wording says them.
     leads: Whether it sums up others, such as those of single prompts, and is told before them.
     others, doubt, proven, q, place_p: What other annotators see, why it must not lead, whether its instrument
@@ -78,6 +85,7 @@ class Candidate:
     tail: str = ""
     warning: bool = False
     parts: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
     between: tuple[str, str, str] | None = None
     leads: bool = False
     p: float | None = None
@@ -86,7 +94,10 @@ class Candidate:
     n: tuple[int, int] | None = None
     interval: tuple[float, float | None, float | None] | None = None
     size: str = "the difference is"
+    of_shares: bool = False
     apart: float = 1.0
+    apt: bool = True
+    turned: bool = False
     bounds: tuple[float, float] | None = None
     level: float | None = None
     others: tuple[str, ...] = ()
@@ -94,6 +105,13 @@ class Candidate:
     proven: bool = False
     q: float | None = None
     place_p: float | None = None
+
+    @property
+    def on_the_margin(self) -> bool:
+        """Whether the margin of “alike” is for what it compares; of values of pictures their shares are."""
+        return self.of_shares or (
+            not self.sentence and self.wording is not None and self.attribute is not None
+        )
 
     def pictures(self) -> Sequence[str]:
         """The images that show it."""
@@ -113,7 +131,7 @@ class Candidate:
 
     @classmethod
     def tested(cls, kind: str, row: Mapping[str, Any], **facts: Any) -> Candidate:
-        """A difference that a row of estimates tests."""
+        """A difference of shares that a row of estimates tests; of another one give ``of_shares=False``."""
         least = row.get("p_least")
         images = (row["n"] or 0, row["n_reference"] or 0)
         usual = {
@@ -121,6 +139,7 @@ class Candidate:
             "p_least": math.nan if least is None else least,
             "labelled": images,
             "n": None if "clustered" in warnings_of(row.get("flags")) else images,
+            "of_shares": True,
         }
         scope, effect = scope_of(row), abs(row["value"])
         if (contrast := row["contrast"]) in scope and row["reference"] is not None:
@@ -172,6 +191,7 @@ class RunEvidence:
     failed: Collection[tuple[str, str | None]]
     proven: Collection[tuple[str, str]]
     compares: Collection[str]
+    margin: float
 
     @cached_property
     def pictures(self) -> FindingEvidence:

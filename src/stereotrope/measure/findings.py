@@ -92,6 +92,7 @@ class RunFindings:
             failed=failed,
             proven=proven,
             compares={measure for finder in finders for measure in finder.compares},
+            margin=margin,
         )
         drawn = None if images is None else evidence.images["image_id"]
         found: list[Candidate] = []
@@ -189,7 +190,8 @@ def findings(
         one that failed, attribute None is for all.
     limit: Most findings returned, the summary not counted.
     alpha: False discovery rate of the list of differences, and error rate of “alike”: of one look.
-    margin: Difference of shares within which sides are called alike.
+    margin: Difference of shares within which sides are called alike; pictures that hardly vary are told only
+        where they show an attribute at most so much more often than is true.
     look: Which look at a run that grows this is, and what those before told, which is told again. Give
         ``alpha`` what :func:`stereotrope.stats.look_alpha` gives this look; a run does so by itself.
 
@@ -207,7 +209,9 @@ def comparisons(
     ``verdict`` is ``differs`` where the list of differences tells it (q ≤ ``alpha`` over all comparisons);
     ``alike`` where the differences of all values lie within ±``margin`` by two one-sided tests, which err in
     at most ``alpha`` of cases (every interval of level 1 − 1.7·alpha lies inside, made of exact limits of
-    both sides where values of pictures are compared); else ``not enough``: the pictures do not tell.
+    both sides where values of pictures are compared); else ``not enough``: the pictures do not tell. Only
+    what differs in shares or ratios can be alike: of bits, cosines, proportions and changes that must come
+    together ``margin`` is null.
 
     Returns: :data:`stereotrope.tables.COMPARISONS`, the least p first.
     """

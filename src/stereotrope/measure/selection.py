@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stereotrope.stats import end_at_level
+from stereotrope.stats import end_at_level, normal_quantile
 
 Size = tuple[float, float | None, float | None]
 """A score with the ends of its interval."""
@@ -21,9 +21,14 @@ def chosen_level(level: float, n_chosen: int, n: int) -> float:
 def at_level(size: Size, level: float, other: float, *, least: float = 0.0) -> Size:
     """A score with its interval at another level; for ``least`` see :func:`stereotrope.stats.end_at_level`.
 
-    An end that is None stays so.
+    An end that is None stays so. A difference beyond ±1 is none of shares: how far its ends are goes as the
+    normal quantile.
     """
     value, *ends = size
+    if least < 0 and any(abs(end) > 1 for end in size if end is not None):
+        by = float(normal_quantile(other) / normal_quantile(level))
+        low, high = (None if end is None else value + by * (end - value) for end in ends)
+        return value, low, high
     low, high = (
         None if end is None else float(end_at_level(value, end, level=level, other=other, least=least))
         for end in ends

@@ -34,6 +34,21 @@ def decimals_of(value: float) -> str:
     return next((text for text in texts if float(text)), "0.00").replace("-", "−")
 
 
+def signed(value: float) -> str:
+    """A difference with its sign."""
+    return f"{'+' if value > 0 else ''}{decimals_of(value)}"
+
+
+def from_to(before: float, after: float, change: float) -> str:
+    """From what to what a score goes, with so many digits that both show it; nothing where four do not."""
+    least = len(decimals_of(change).partition(".")[2])
+    for digits in range(least, 5):
+        ends = [f"{end:.{digits}f}" for end in (before, after)]
+        if ends[0] != ends[1]:
+            return f", from {ends[0]} to {ends[1]}".replace("-", "\N{MINUS SIGN}")
+    return ""
+
+
 def span(low: float | None, high: float | None) -> str:
     """An interval in brackets, nothing where it is not known."""
     if low is None or high is None:

@@ -13,8 +13,8 @@ from stereotrope.shipped import parsed
 
 _WORDS = (
     "section", "title", "short", "abbreviation", "unit", "definition", "reads", "source", "scale", "sense",
-    "undrawn", "beneath", "repeats", "left_out", "left_out_of_all", "axis", "axis_scale", "definitions",
-    "screen",
+    "undrawn", "beneath", "repeats", "left_out", "left_out_of_all", "axis", "axis_scale", "axis_unit",
+    "definitions", "screen",
 )  # fmt: skip
 """Words that a name of rows may have."""
 
@@ -30,7 +30,8 @@ def measure_words(names: Iterable[str] | None = None) -> dict[str, dict[str, Any
     ``beneath``, the name whose figure stands in the page with this one behind a line; ``left_out``, what
     ``n_excluded`` counts where that is no picture, and ``left_out_of_all`` in rows over all attributes;
     ``axis``, which of the three that a mitigation is judged by it measures (``stereotype``, ``variety``,
-    ``fidelity``), and ``axis_scale``, ``reversed`` where higher is less of it;
+    ``fidelity``), ``axis_scale``, ``reversed`` where higher is less of it, and ``axis_unit``, ``share`` where
+    it is a share of pictures, items or requests, which the margin of “alike” is for;
     ``definitions``, what differs under a definition other than the paper's; ``screen``, where it is a main
     score that the terminal prints: its ``title`` there, ``form`` (``ranking`` of the levels compared,
     ``beside`` each other, ``events``, shown where there were any and else as the sentence ``none``,

@@ -15,8 +15,9 @@ WITHIN = ("generator", "object", "mitigation")
 
 
 def findings(estimates: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """Findings but what the change of CDS alone is told as."""
-    return listed.findings(estimates, labels).filter(pl.col("kind") != "stereotype_change")
+    """Findings but what the change of CDS, or of VAC, alone is told as."""
+    alone = pl.col("kind").is_in(["stereotype_change", "variety_change"])
+    return listed.findings(estimates, labels).filter(~alone)
 
 
 def labels_of(after: dict[str, dict[str, int]], generator: str = "m") -> pl.DataFrame:
@@ -81,10 +82,13 @@ def test_a_model_that_improves_both_is_none() -> None:
     signs = table.filter(generator="m").filter(pl.col("measure").str.ends_with("_change"))
     assert (signs["value"] < 0).all()
     assert findings(table, labels).height == 0
-    (told,) = listed.findings(table, labels).to_dicts()
-    assert (told["kind"], json.loads(told["scope"])) == (
-        "stereotype_change",
-        {"generator": "m", "mitigation": "avoiding"},
+    both = {row["kind"]: row for row in listed.findings(table, labels).to_dicts()}
+    assert {json.loads(row["scope"])["mitigation"] for row in both.values()} == {"avoiding"}
+    assert both.keys() == {"stereotype_change", "variety_change"}
+    told, varied = both["stereotype_change"], both["variety_change"]
+    assert varied["sentence"].startswith(
+        "With mitigation “avoiding” the pictures of each group repeat each other less: VAC, corrected for "
+        "few pictures, changes by −"
     )
     row = (
         table.filter(measure="cds_change", generator="m")
@@ -162,3 +166,42 @@ def test_a_phrasing_is_no_mitigation_and_one_dimension_is_not_all() -> None:
     assert findings(renamed, labels_of(SAME)).height == 0
     of_one = table.filter(pl.col("dimension").is_not_null() | pl.col("measure").str.starts_with("vac"))
     assert findings(of_one, labels_of(SAME)).height == 0
+
+
+@pytest.mark.parametrize(("by_b", "aside"), [(0.3, "which differs, +0.30"), (-0.25, "−0.25"), (None, "")])
+def test_another_annotator_is_told_by_its_number(by_b: float | None, aside: str) -> None:
+    """One that sees groups differ more is not “alike”, and one whose change is undefined was not asked."""
+    rows = [
+        {
+            "measure": measure,
+            "definition": "excess",
+            "generator": "m",
+            "mitigation": "avoiding",
+            "annotator": annotator,
+            "contrast": "mitigation",
+            "reference": "none",
+            "attribute": "all",
+            "value": value,
+            "low": None if value is None else value - 0.1,
+            "high": None if value is None else value + 0.1,
+            "level": 0.95,
+            "p_value": None if value is None else 1e-4,
+            "n": 6,
+        }
+        for measure, annotator, value in (
+            *(("cds_change", "a", -0.4), ("vac_change", "a", 0.4)),
+            *(("cds_change", "b", by_b), ("vac_change", "b", 0.4)),
+        )
+    ]
+    labels = labels_of(SAME)
+    both = pl.concat([labels.with_columns(annotator=pl.lit(name)) for name in ("a", "b")])
+    found = listed.findings(pl.DataFrame(rows, infer_schema_length=None), both)
+    said = dict(found.select("kind", "sentence").iter_rows())
+    assert "the groups differ less: CDS" in said["stereotype_change"]
+    assert ("by “b”" in said["stereotype_change"]) == bool(aside)
+    assert aside in said["stereotype_change"]
+    together = said["homogenisation"]
+    assert "the change is" not in together
+    assert "the groups differ less and" in together
+    # The smaller of both is what homogenisation goes by.
+    assert ("by “b”, which differs, −0.30" in together) == (by_b == 0.3)

@@ -10,6 +10,7 @@ import pytest
 from tests.measure import listed
 
 from stereotrope.measure import comparisons, paired_difference, ssi
+from stereotrope.measure.sentences import from_to
 
 QUERIES = [f"q{i}" for i in range(20)]
 SCORES = {
@@ -22,8 +23,9 @@ SCORES = {
 
 
 def findings(*frames: pl.DataFrame, **options: object) -> pl.DataFrame:
-    """What mitigations are paid for with."""
-    return listed.findings(*frames, **options).filter(pl.col("kind") != "stereotype_change")
+    """What mitigations are paid for with, but variety alone."""
+    alone = pl.col("kind").is_in(["stereotype_change", "variety_change"])
+    return listed.findings(*frames, **options).filter(~alone)
 
 
 def changed(*frames: pl.DataFrame, **options: object) -> list[dict[str, object]]:
@@ -84,7 +86,7 @@ def test_a_planted_loss_of_variety_beside_falling_stereotypes_is_homogenisation(
         "With mitigation “refine” stereotypes fall and the pictures of each query repeat"
     )
     assert "Mean similarity +0.1" in sentence
-    assert "over 20 queries; the fall of the former is 0.2" in sentence
+    assert "over 20 queries; the change of the former is −0.2" in sentence
     assert json.loads(found["scope"][0]) == {"generator": "m", "mitigation": "refine"}
     shown = labels().filter(pl.col("image_id").is_in(json.loads(found["image_ids"][0])))
     assert shown.select("generator", "mitigation").unique().rows() == [("m", "refine")]
@@ -107,21 +109,26 @@ def test_less_variety_with_more_stereotypes_is_none_either() -> None:
     assert told({"ssi": 0.2, "mean_similarity": 0.15}).is_empty()
 
 
-def test_a_planted_loss_of_fidelity_is_a_specificity_loss_and_a_gain_is_none() -> None:
+def test_a_planted_loss_of_fidelity_is_told_and_so_is_a_gain() -> None:
     found = told({"ssi": -0.2, "query_alignment": -0.06})
-    assert found["kind"].to_list() == ["specificity_loss"]
+    assert found["kind"].to_list() == ["fidelity_change"]
     sentence = found["sentence"][0]
     assert "the pictures keep less of what was asked for: Alignment with the query −0.0" in sentence
     assert "from 0.3" in sentence
-    assert told({"query_alignment": 0.06}).is_empty()
+    gained = told({"query_alignment": 0.06})
+    assert gained["kind"].to_list() == ["fidelity_change"]
+    assert "the pictures keep more of what was asked for: Alignment with the query +0.0" in str(
+        gained["sentence"][0]
+    )
 
 
-def test_a_planted_rise_of_refusals_is_told_and_a_fall_is_none() -> None:
+def test_a_planted_rise_of_refusals_is_told_and_so_is_a_fall() -> None:
     found = told({"refusal_rate": 0.3})
-    assert found["kind"].to_list() == ["refusal_increase"]
+    assert found["kind"].to_list() == ["refusal_change"]
     assert "more of what is asked for is refused: Refusals +0.29" in found["sentence"][0]
-    assert "the rise is 0.29" in found["sentence"][0]
-    assert told({"refusal_rate": -0.1}).is_empty()
+    assert "the change is 0.29" in found["sentence"][0]
+    fallen = told({"refusal_rate": -0.1})["sentence"][0]
+    assert "less of what is asked for is refused: Refusals −0.0" in fallen
 
 
 def test_only_the_model_that_pays_is_named() -> None:
@@ -142,7 +149,11 @@ def test_refusals_that_are_tested_by_pictures_are_not_told_twice() -> None:
         measure="paired_difference", definition="refusal_rate", generator="m"
     ).with_columns(measure=pl.lit("refusal_rate_difference"), definition=pl.lit("share"))
     kinds = findings(pl.concat([table, by_pictures]), labels())["kind"].to_list()
-    assert "refusal_increase" not in kinds
+    assert "refusal_change" not in kinds
+    # Of another model, or without a p, they are no test of this one.
+    for other in (by_pictures.with_columns(generator=pl.lit("n")), by_pictures.with_columns(p_value=None)):
+        kinds = findings(pl.concat([table, other], how="diagonal_relaxed"), labels())["kind"].to_list()
+        assert "refusal_change" in kinds
 
 
 def test_violations_are_told_by_pictures_where_these_are_tested() -> None:
@@ -166,12 +177,16 @@ def test_violations_are_told_by_pictures_where_these_are_tested() -> None:
     }
     table = pl.concat([estimates({}), pl.DataFrame([row])], how="diagonal")
     found = findings(table, labels())
-    assert found["kind"].to_list() == ["specificity_loss"]
-    assert "+0.25 [0.10–0.40], from 10 of 80 to 30 of 80 pictures; the loss is" in found["sentence"][0]
+    assert found["kind"].to_list() == ["fidelity_change"]
+    assert "keep less of what was asked for: Broken constraints +0.25" in found["sentence"][0]
+    assert "+0.25 [0.10–0.40], from 10 of 80 to 30 of 80 pictures; the change is" in found["sentence"][0]
     better = table.with_columns(
         value=pl.when(pl.col("measure") == row["measure"]).then(-0.25).otherwise("value")
     )
-    assert findings(better, labels()).is_empty()
+    assert (
+        "keep more of what was asked for: Broken constraints −0.25"
+        in findings(better, labels())["sentence"][0]
+    )
 
 
 @pytest.mark.parametrize(("by", "way"), [(-0.2, "fall"), (0.2, "rise")])
@@ -208,6 +223,131 @@ def test_a_level_that_keeps_pictures_is_no_test_without_its_control() -> None:
     images = pictures.select("image_id", params=pl.Series(params))
     assert changed(estimates({"ssi": -0.2}), pictures, images=images) == []
     assert changed(estimates({"ssi": -0.2}, redrawn=0.0), pictures, images=images) != []
+
+
+def test_variety_that_falls_alone_is_told_and_nothing_of_it_is_called_alike() -> None:
+    table = estimates({"mean_similarity": 0.3})
+    (told_of,) = listed.findings(table, labels()).to_dicts()
+    assert told_of["kind"] == "variety_change"
+    assert "the pictures of each query repeat each other more: Mean similarity +0." in told_of["sentence"]
+    ends = dict(comparisons(table, labels()).select("scores", "verdict").iter_rows())
+    assert ends["mean_similarity"] == "differs"
+    assert ends["ssi, mean_similarity"] == "not enough"
+    less = listed.findings(estimates({"mean_similarity": -0.3}), labels())["sentence"][0]
+    assert "the pictures of each query repeat each other less: Mean similarity −0." in less
+
+
+def scored(score: str, before: list[float], after: list[float], **named: str) -> pl.DataFrame:
+    """The paired comparison of one score of one model."""
+    rows = [
+        (score, "paper", None, "m", q, level, value, *named.values())
+        for level, values in (("none", before), ("refine", after))
+        for q, value in zip(QUERIES, values, strict=True)
+    ]
+    names = ["measure", "definition", "attribute", "generator", "query", "mitigation", "value", *named]
+    return paired_difference(
+        pl.DataFrame(rows, schema=names, orient="row").with_columns(n=pl.lit(4, pl.Int64))
+    )
+
+
+def about(mean: float, spread: float, seed: int) -> list[float]:
+    return np.random.default_rng(seed).normal(mean, spread, len(QUERIES)).tolist()
+
+
+def test_only_differences_of_shares_can_be_alike() -> None:
+    """BDS that all but vanishes changes by less than 0.2 bits, and is not alike for that."""
+    frames = [
+        scored(score, about(0.075, 0.05, seed), about(0.06, 0.05, 9 + seed))
+        for seed, score in enumerate(("bds", "cds", "vac", "mean_similarity", "query_alignment", "ssi"))
+    ]
+    compared = comparisons(pl.concat(frames, how="diagonal"), labels())
+    ends = {row["scores"]: (row["verdict"], row["margin"]) for row in compared.to_dicts()}
+    assert ends["ssi"] == ("alike", 0.2)
+    assert {ends[name] for name in ends.keys() - {"ssi"}} == {("not enough", None)}
+    of = compared.filter(kind="stereotype_change")
+    assert set(of["scores"]) == {"bds", "cds", "ssi"}
+    assert set(of["measure"]) == {"paired_difference"}
+
+
+def test_a_score_beyond_one_keeps_its_size() -> None:
+    found = listed.findings(scored("image_vendi", about(3, 0.1, 1), about(6, 0.1, 2)), labels()).row(
+        0, named=True
+    )
+    assert 2.8 < found["low"] < found["value"] < found["high"] < 3.2
+
+
+def test_a_change_that_starts_from_the_floor_is_told_where_no_test_by_pictures_is() -> None:
+    """A change of CDS that is undefined, or another model's, hides nothing."""
+    paired = scored("cds", about(0.0, 0.01, 1), about(0.2, 0.02, 2))
+    other = {
+        "measure": "cds_change",
+        "definition": "excess",
+        "generator": "m",
+        "mitigation": "refine",
+        "contrast": "mitigation",
+        "reference": "none",
+        "attribute": "all",
+        "value": -0.3,
+        "low": -0.4,
+        "high": -0.2,
+        "level": 0.95,
+        "p_value": 0.001,
+        "n": 20,
+    }
+    undefined = other | dict.fromkeys(("value", "low", "high", "p_value"))
+    for row in (undefined, other | {"generator": "n"}, other | {"mitigation": "ethical"}):
+        table = pl.concat([paired, pl.DataFrame([row])], how="diagonal_relaxed")
+        found = [one["sentence"] for one in changed(table, labels()) if '"m"' in str(one["scope"])]
+        assert any("stereotypes rise: Cross-group divergence (CDS) +0.2" in text for text in found), row
+    table = pl.concat([paired, pl.DataFrame([other])], how="diagonal_relaxed")
+    (told_of,) = changed(table, labels())
+    assert "the groups differ less" in str(told_of["sentence"])
+
+
+@pytest.mark.parametrize("b", [-0.02, 0.05, 0.3])
+def test_another_reader_is_told_by_its_number_and_never_by_the_sentence_of_the_first(b: float) -> None:
+    frames = [scored("mean_similarity", about(0.5, 0.03, 1), about(0.7, 0.03, 2))]
+    for seed, (name, by) in enumerate((("judge-a", -0.2), ("judge-b", b)), start=3):
+        before = about(0.4, 0.04, seed)
+        after = [x + by + e for x, e in zip(before, about(0, 0.02, 9 + seed), strict=True)]
+        frames.append(scored("ssi", before, after, annotator=name))
+    found = listed.findings(pl.concat(frames, how="diagonal"), labels())
+    said = dict(found.select("kind", "sentence").iter_rows())
+    # The pictures are as varied whoever judges, so that stereotypes fall with them by the first alone.
+    assert said["homogenisation"].count("stereotypes fall") == 1
+    assert "Index by “judge-a” −0." in said["homogenisation"]
+    aside = f"; by “judge-b”, which differs, {'+' if b > 0 else '−'}0."
+    assert aside in said["homogenisation"]
+    rises = b > 0.2
+    assert ("stereotypes rise" in said["stereotype_change"]) == rises
+    assert ("; by “judge-a”, which differs, −0.2" if rises else aside) in said["stereotype_change"]
+
+
+def test_of_two_encoders_the_one_by_which_variety_falls_makes_homogenisation() -> None:
+    for names in (("a", "b"), ("b", "a")):
+        frames = [scored("ssi", about(0.4, 0.04, 1), about(0.2, 0.04, 2))]
+        for name, after in zip(names, (0.7, 0.2), strict=True):
+            frames.append(
+                scored("mean_similarity", about(0.5, 0.03, 3), about(after, 0.03, 4), annotator=name)
+            )
+        found = listed.findings(pl.concat(frames, how="diagonal"), labels())
+        said = dict(found.select("kind", "sentence").iter_rows())
+        assert f"Mean similarity by “{names[0]}” +0." in said["homogenisation"]
+        assert said["homogenisation"].count("Mean similarity") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (0.114, 0.107, ", from 0.114 to 0.107"),
+        (0.4, 0.2, ", from 0.40 to 0.20"),
+        (0.1163, 0.1144, ", from 0.116 to 0.114"),
+        (-0.02, 0.01, ", from −0.02 to 0.01"),
+        (0.1, 0.1, ""),
+    ],
+)
+def test_from_what_to_what_a_score_goes_shows_that_it_changed(before: float, after: float, said: str) -> None:
+    assert from_to(before, after, after - before) == said
 
 
 @pytest.mark.slow

@@ -71,17 +71,17 @@ def wals(high: float) -> pl.DataFrame:
     return measure.wals(vectors, beard)
 
 
-def told(share: float, high: float) -> list[str]:
+def told(share: float, high: float, **options: float) -> list[str]:
     seen = labels({"Iranian person": {"beard": share, "old": 0.5}})
     scores = pl.concat([measure.stereotype_score(seen, true()), wals(high)], how="diagonal")
-    return findings(scores, seen).filter(kind="uniform")["sentence"].to_list()
+    return findings(scores, seen, **options).filter(kind="uniform")["sentence"].to_list()
 
 
 def test_a_low_score_of_pictures_that_hardly_vary_is_a_finding() -> None:
     (sentence,) = told(0.34, 0.01)
     assert sentence.startswith(
-        "m: pictures with concept “Iranian person” do not show “beard” more often than is true, in 20 of 60, "
-        "and hardly vary along it: WALS by clip is 0.0"
+        "m: pictures with concept “Iranian person” show “beard” in 20 of 60, at most 0.12 above the true "
+        "share of 0.34, and hardly vary along it: WALS by clip is 0.0"
     )
     assert sentence.endswith("where any direction reads 0.20. Uniform pictures keep a score low.")
 
@@ -89,3 +89,18 @@ def test_a_low_score_of_pictures_that_hardly_vary_is_a_finding() -> None:
 def test_varied_pictures_and_high_scores_are_no_such_finding() -> None:
     assert told(0.34, 3.0) == []
     assert told(0.95, 0.01) == []
+
+
+def test_a_score_that_few_pictures_do_not_tell_from_nothing_is_not_low_for_that() -> None:
+    # 25 of 60 beside 0.34 is up to 0.20 above by its interval, and 26 more, though p > 0.05.
+    p = measure.stereotype_score(labels({"Iranian person": {"beard": 26 / 60}}), true()).filter(
+        measure="stereotype_score", attribute="beard"
+    )["p_value"][0]
+    assert p > 0.05
+    assert len(told(24 / 60, 0.01)) == 1
+    assert told(26 / 60, 0.01) == []
+
+
+def test_what_is_low_is_so_within_the_margin_of_the_audit() -> None:
+    assert len(told(0.34, 0.01, margin=0.15)) == 1
+    assert told(0.34, 0.01, margin=0.1) == []

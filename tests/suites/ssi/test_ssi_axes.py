@@ -146,12 +146,12 @@ def of_queries(encoded: Encoded, run: st.Run, level: str, score: Callable[[np.nd
 
 def test_what_is_planted_is_told_of_the_level_that_it_is_of_and_of_no_other(ran) -> None:
     told = st.open(ran[1] / "run").findings.filter(
-        pl.col("kind").is_in(["homogenisation", "specificity_loss"])
+        pl.col("kind").is_in(["homogenisation", "fidelity_change"])
     )
     levels = [json.loads(scope)["mitigation"] for scope in told["scope"]]
     assert list(zip(told["kind"], levels, strict=True)) == [
         ("homogenisation", "alike"),
-        ("specificity_loss", "away"),
+        ("fidelity_change", "away"),
     ]
 
 

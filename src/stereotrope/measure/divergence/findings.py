@@ -13,6 +13,10 @@ from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import Wording, clean, decimals_of, quoted, span
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 
+_CHANGES = {f"cds{CHANGE}": "stereotype_change", f"vac{CHANGE}": "variety_change"}
+_NOTES = " beyond its noise floor", ", corrected for few pictures,"
+"""What is said of a score of CDS, and of VAC, that is no raw one."""
+
 
 @finder("homogenisation", place=10)
 def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
@@ -50,20 +54,21 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
             None,
             0.0,
             vac["measure"],
-            sentence=partial(_repeating, scope, cds, vac, wording),
+            sentence=partial(_repeating, scope, cds, vac, wording, so=so),
             images=partial(evidence.pictures.requested, scope),
             wording=wording,
             value=vac["value"],
             p=max(cds["p_value"], vac["p_value"]) if so else 1.0,
             interval=(min(-cds["value"], vac["value"], 1.0), ends[0], None),
+            apt=so,
             size="the smaller of both is",
             leads=True,
         )
 
 
-@finder("stereotype_change", place=14)
+@finder("stereotype_change", "variety_change", place=14)
 def changed_groups(evidence: RunEvidence) -> Iterator[Candidate]:
-    """CDS that falls or rises with a mitigation, for one generator over all its pairs."""
+    """CDS, and VAC, that fall or rise with a mitigation, for one generator over all its pairs."""
     table = evidence.estimates
     if "generator" not in table.columns:
         return
@@ -71,14 +76,14 @@ def changed_groups(evidence: RunEvidence) -> Iterator[Candidate]:
         pl.col("value").is_not_null(),
         pl.col("p_value").is_not_null(),
         pl.col("contrast").ne_missing("phrasing"),
-        measure=f"cds{CHANGE}",
+        pl.col("measure").is_in(list(_CHANGES)),
     )
     for row in changes.iter_rows(named=True):
         scope = scope_of(row)
-        if scope.keys() == {"generator", row["contrast"]}:
+        if scope.keys() - {"annotator"} == {"generator", row["contrast"]}:
             wording = Wording(row["contrast"], row["reference"], evidence.pictures.varying)
             yield Candidate(
-                "stereotype_change",
+                _CHANGES[row["measure"]],
                 scope,
                 None,
                 0.0,
@@ -102,11 +107,17 @@ def _with(scope: Mapping[str, str], row: Mapping[str, Any], wording: Wording) ->
 
 
 def _differing(scope: Mapping[str, str], row: Mapping[str, Any], wording: Wording) -> str:
-    """The change of CDS as a sentence."""
-    beyond = " beyond its noise floor" if row["definition"] == EXCESS else ""
+    """The change of CDS or VAC as a sentence."""
     how = "less" if row["value"] < 0 else "more"
+    of_cds = row["measure"] == f"cds{CHANGE}"
+    notes = _NOTES if row["definition"] == EXCESS else ("", "")
+    said = (
+        f"the groups differ {how}: CDS{notes[0]}"
+        if of_cds
+        else f"the pictures of each group repeat each other {how}: VAC{notes[1]}"
+    )
     return (
-        f"{_with(scope, row, wording)} the groups differ {how}: CDS{beyond} changes by "
+        f"{_with(scope, row, wording)} {said} changes by "
         f"{decimals_of(row['value'])}{span(row['low'], row['high'])} of its mean with "
         f"{quoted(row['reference'])} over {row['n']} pairs."
     )
@@ -117,14 +128,15 @@ def _back(end: float | None) -> float | None:
 
 
 def _repeating(
-    scope: Mapping[str, str], cds: Mapping[str, Any], vac: Mapping[str, Any], wording: Wording
+    scope: Mapping[str, str], cds: Mapping[str, Any], vac: Mapping[str, Any], wording: Wording, *, so: bool
 ) -> str:
     """The finding as a sentence, with both numbers and what they are changes of."""
-    notes = (" beyond its noise floor", ", corrected for few pictures,")
-    beyond, corrected = notes if cds["definition"] == EXCESS else ("", "")
+    beyond, corrected = _NOTES if cds["definition"] == EXCESS else ("", "")
     by_cds, by_vac = (f"{decimals_of(r['value'])}{span(r.get('low'), r.get('high'))}" for r in (cds, vac))
+    # What a look before told is told again, whatever has become of it.
+    said = "" if so else "it is not so that "
     return (
-        f"{_with(scope, cds, wording)} the groups differ less and the pictures of each repeat each "
+        f"{_with(scope, cds, wording)} {said}the groups differ less and the pictures of each repeat each "
         f"other more: CDS{beyond} changes by {by_cds} and VAC{corrected} by {by_vac} of its mean with "
         f"{quoted(cds['reference'])} over {cds['n']} pairs."
     )

@@ -12,13 +12,14 @@ from stereotrope.measure.selection import at_level, standing_out
 from stereotrope.measure.sentences import clean, decimals_of, quoted, span
 from stereotrope.tables import warnings_of
 
-_FEW = 0.05
-"""p-value above which a score is not told from 0."""
-
 
 @finder("stereotype", "uniform", place=15)
 def stereotypes(evidence: RunEvidence) -> Iterator[Candidate]:
-    """Scores, each a one-sided test; and low ones of pictures that hardly vary along the attribute."""
+    """Scores, each a one-sided test; and low ones of pictures that hardly vary along the attribute.
+
+    Low is a score where the whole interval says that the attribute is shown more often than is true by no
+    more than the audit's margin: a p above 0.05 says nothing of that.
+    """
     rows = [row for row, _ in evidence.compared("stereotype_score", "stereotype_difference")]
     away = {_place(row): row for row in rows if row["measure"] == "stereotype_difference"}
     low: dict[Any, Mapping[str, Any]] = {}
@@ -36,8 +37,8 @@ def stereotypes(evidence: RunEvidence) -> Iterator[Candidate]:
             category=row["category"],
             parts=(str(row["category"]),),
         )
-        if row["p_value"] > _FEW:
-            low[_place(row)[:2]] = row
+        if beside["high"] is not None and beside["high"] <= evidence.margin:
+            low[_place(row)[:2]] = {**row, "away": beside}
     scored = list(_centred(evidence))
     told = [[row[name] for name in ("value", "high", "floor")] for row in scored]
     value, high, floor = np.array(told, np.float64).reshape(-1, 3).T
@@ -87,10 +88,14 @@ def _named(row: Mapping[str, Any]) -> str:
     return quoted(row["attribute"].replace("_", " "))
 
 
+def _true(row: Mapping[str, Any], away: Mapping[str, Any]) -> float:
+    return float(row["numerator"] / row["denominator"] - away["value"])
+
+
 def _shown(scope: Mapping[str, str], row: Mapping[str, Any], away: Mapping[str, Any]) -> str:
     lead, where = _where(scope)
     start = "in" if lead else "In"
-    true = row["numerator"] / row["denominator"] - away["value"]
+    true = _true(row, away)
     assumed = ", which is assumed," if "assumed" in warnings_of(row["flags"]) else ""
     return (
         f"{lead}{start} {row['numerator']} of {row['denominator']} pictures{where}, "
@@ -102,10 +107,13 @@ def _shown(scope: Mapping[str, str], row: Mapping[str, Any], away: Mapping[str, 
 def _uniform(scope: Mapping[str, str], row: Mapping[str, Any], score: Mapping[str, Any]) -> str:
     lead, where = _where(scope)
     encoder = row.get("annotator") or row["instrument"] or "the encoder"
+    away, true = score["away"], _true(score, score["away"])
+    # The end of the interval, and no more than it says.
+    most = f"at most {decimals_of(away['high'])} above" if away["high"] > 0 else "not above"
     start = "pictures" if lead else "Pictures"
     return (
-        f"{lead}{start}{where} do not show {_named(row)} more often than is true, in "
-        f"{score['numerator']} of {score['denominator']}, and hardly vary along it: WALS by "
+        f"{lead}{start}{where} show {_named(row)} in {score['numerator']} of {score['denominator']}, {most} "
+        f"the true share of {true:.3g}, and hardly vary along it: WALS by "
         f"{clean(encoder)} is {decimals_of(row['value'])}"
         f"{span(row['low'], row['high'])}, where any direction reads {decimals_of(row['floor'])}. "
         "Uniform pictures keep a score low."
