@@ -149,10 +149,14 @@ def test_what_is_planted_is_told_of_the_level_that_it_is_of_and_of_no_other(ran)
         pl.col("kind").is_in(["homogenisation", "fidelity_change"])
     )
     levels = [json.loads(scope)["mitigation"] for scope in told["scope"]]
-    assert list(zip(told["kind"], levels, strict=True)) == [
-        ("homogenisation", "alike"),
-        ("fidelity_change", "away"),
+    keeps = ["keep less" in one for one in told["sentence"]]
+    # Of the four varied pictures one is nearer to the query than both that are drawn without.
+    assert list(zip(told["kind"], levels, keeps, strict=True)) == [
+        ("homogenisation", "alike", False),
+        ("fidelity_change", "away", True),
+        ("fidelity_change", "varied", False),
     ]
+    assert "the pictures keep more of what was asked for" in told["sentence"][2]
 
 
 def test_likeness_and_fidelity_before_and_after_are_those_of_the_encoder(ran) -> None:
