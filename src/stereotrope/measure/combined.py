@@ -223,7 +223,8 @@ def by_all_readers(candidates: Sequence[Candidate]) -> list[Candidate]:
     for one in candidates:
         reader = one.scope.get("annotator")
         where = str(sorted(_without_annotator(one.scope).items()))
-        place = (one.kind, one.attribute, one.measure, where, one.scores)
+        parts = () if one.p is None else one.parts
+        place = (one.kind, one.attribute, one.measure, where, parts)
         times[reader, place] += 1
         groups.setdefault((place, times[reader, place]), []).append(one)
     together = []

@@ -104,3 +104,25 @@ def test_a_score_that_few_pictures_do_not_tell_from_nothing_is_not_low_for_that(
 def test_what_is_low_is_so_within_the_margin_of_the_audit() -> None:
     assert len(told(0.34, 0.01, margin=0.15)) == 1
     assert told(0.34, 0.01, margin=0.1) == []
+
+
+def test_the_number_of_another_annotator_is_of_the_same_value() -> None:
+    """Of two values of an attribute each has its own, whichever the annotators have in common."""
+    known = true().filter(concept="Iranian person", attribute="beard")
+    both = pl.concat(
+        [known, known.with_columns(reference=pl.lit(0.2), category=pl.lit("no"))], how="diagonal"
+    )
+    both = both.with_columns(category=pl.col("category").fill_null("yes"))
+    frames = []
+    for name, share in (("a", 0.9), ("b", 0.5)):
+        frames.append(labels({"Iranian person": {"beard": share}}).with_columns(annotator=pl.lit(name)))
+    seen = pl.concat(frames)
+    scores = measure.stereotype_score(seen, both, within=("generator", "annotator"))
+    told_of = {
+        "no" if "labelled “no”" in sentence else "yes": sentence
+        for sentence in findings(scores, seen).filter(kind="stereotype")["sentence"]
+    }
+    assert "the difference is 0.56" in told_of["yes"]
+    assert "by “b”, which differs, +0.16 [" in told_of["yes"]
+    assert "the difference is 0.30" in told_of["no"]
+    assert "by “a”, which differs, −0.10 [" in told_of["no"]

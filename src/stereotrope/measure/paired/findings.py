@@ -38,7 +38,7 @@ def homogenised_queries(evidence: RunEvidence) -> Iterator[Candidate]:
     Both must change, and stereotypes beside the control too where there is one: the largest of the p-values
     counts. Where measures test the same two by pictures, for that model and mitigation, these tell it.
     """
-    axes, by_pictures = _axes(), _told_by_pictures(evidence)
+    axes, by_pictures = _axes(), _by_pictures(evidence)
     rows = [row for row in _tested(evidence) if row["definition"] in axes]
     controlled = {_what(row): row for row in _tested(evidence, beside_control=True)}
     for one in rows:
@@ -73,7 +73,7 @@ def changed_stereotypes(evidence: RunEvidence) -> Iterator[Candidate]:
     what is high falls by that alone: without a control it is no test. Where a measure tests the score by
     pictures, for that model and mitigation, that tells it.
     """
-    axes, by_pictures = _axes(), _told_by_pictures(evidence)
+    axes, by_pictures = _axes(), _by_pictures(evidence)
     controlled = {_what(row): row for row in _tested(evidence, beside_control=True)}
     controls = {row["reference"] for row in controlled.values()}
     for row in _tested(evidence):
@@ -105,7 +105,7 @@ def _keeps_pictures(row: Mapping[str, Any], evidence: RunEvidence) -> bool:
 @finder("fidelity_change", "refusal_change", place=13)
 def paid_by_mitigations(evidence: RunEvidence) -> Iterator[Candidate]:
     """Fidelity and refusals that fall or rise with a mitigation, for one generator."""
-    axes, by_pictures = _axes(), _told_by_pictures(evidence)
+    axes, tested, by_pictures = _axes(), _tested_by_pictures(evidence), _by_pictures(evidence)
     rows = [
         (row["definition"], row)
         for row in _tested(evidence)
@@ -113,7 +113,7 @@ def paid_by_mitigations(evidence: RunEvidence) -> Iterator[Candidate]:
     ]
     rows += [
         (str(row["measure"]).removesuffix(_BY_PICTURES), row)
-        for row in by_pictures.values()
+        for row in tested
         if row["measure"].endswith(_BY_PICTURES) and row["attribute"] == ALL_ATTRIBUTES
     ]
     for score, row in rows:
@@ -130,7 +130,11 @@ def paid_by_mitigations(evidence: RunEvidence) -> Iterator[Candidate]:
             )
 
 
-def _told_by_pictures(evidence: RunEvidence) -> dict[_Place, dict[str, Any]]:
+def _by_pictures(evidence: RunEvidence) -> set[_Place]:
+    return {_place(row["measure"], row) for row in _tested_by_pictures(evidence)}
+
+
+def _tested_by_pictures(evidence: RunEvidence) -> list[dict[str, Any]]:
     """Rows over all attributes that test a change by pictures, for one generator and mitigation."""
     over = set(_paired(evidence)["contrast"])
     changed = evidence.estimates.filter(
@@ -143,7 +147,7 @@ def _told_by_pictures(evidence: RunEvidence) -> dict[_Place, dict[str, Any]]:
         pl.col("attribute").is_null() | pl.col("attribute").eq_missing(ALL_ATTRIBUTES),
     )
     rows = (row for row in changed.iter_rows(named=True) if _of_one_model(row))
-    return {_place(row["measure"], row): row | {"annotator": row.get("annotator")} for row in rows}
+    return [row | {"annotator": row.get("annotator")} for row in rows]
 
 
 def _place(measure: str, row: Mapping[str, Any]) -> _Place:
