@@ -1,4 +1,4 @@
-"""Words of measures: what their package may write is what the report reads."""
+"""Words of measures: what their package may write is what the report, or findings, read."""
 
 from dataclasses import fields
 
@@ -6,6 +6,7 @@ from stereotrope.measure.words import _WORDS
 from stereotrope.report.prose import MeasureProse
 
 
-def test_a_measure_may_have_the_words_that_the_report_reads_and_no_others() -> None:
+def test_a_measure_may_have_the_words_that_are_read_and_no_others() -> None:
     read = {one.name for one in fields(MeasureProse)} - {"name"}
-    assert set(_WORDS) == read | {"definitions"}
+    # Findings read what a score is a share of.
+    assert set(_WORDS) == read | {"definitions", "axis_unit"}

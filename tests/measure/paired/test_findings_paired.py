@@ -353,7 +353,7 @@ def test_from_what_to_what_a_score_goes_shows_that_it_changed(before: float, aft
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [0, 1])
 def test_runs_in_which_nothing_changes_tell_nothing(block: int) -> None:
-    # 4 tested places at a false discovery rate of 5%: of 30 runs at most 4 tell any with p > 0.98.
+    # 5 tested places at a false discovery rate of 5%: of 30 runs at most 4 tell any with p > 0.98.
     made = (estimates({}, seed=100 + 30 * block + i) for i in range(30))
     told_in = [listed.findings(one, labels()).height > 0 for one in made]
     assert sum(told_in) <= 4
