@@ -111,7 +111,16 @@ BAD = {
     "an image that is a list": (changed(images=[[1]]), "must be of type integer, found a list", 1),
     "one image for a list": (changed(images=1), "must be of type array, found a number", 1),
     "an image that is not there of what is not found": (changed(images=[7], score=0), "found 7", 1),
-    "a further part of an item": (changed(confidence=0.9), "confidence: not asked for", 1),
+    "a score without an image and a further part": (
+        changed(images=[], confidence=0.9),
+        "the score is 1, and no image is named",
+        1,
+    ),
+    "a score of 2 behind many further parts": (
+        changed(score=2, **{f"a{n}": 1 for n in range(60)}),
+        "must be one of 0, 1; found 2",
+        1,
+    ),
     "no score": (changed(score=None), "must be of type integer, found null", 1),
     "reasoning that is no text": (changed(reasoning=3), "must be of type string, found a number", 1),
     "an image by its name": (changed(images=["second"]), "must be one of 1, 2, 3, 4", 1),
@@ -186,6 +195,20 @@ def test_an_item_given_twice_is_invalid_and_the_others_count(answering):
     assert "given more than once" in labels[-1].rationale
 
 
+@pytest.mark.parametrize("odd", [{"score": 2}, {"confidence": 0.9}, {"reasoning": None}])
+def test_no_item_is_held_to_fewer_rules_because_another_has_not_the_right_shape(answering, odd):
+    def unfounded(question):
+        part = {"reasoning": "r", "images": [], "score": 1}
+        said = dict.fromkeys(question.schema["properties"], part)
+        return {**said, "Q21_gesture": {**part, **odd}}
+
+    judging = answering(unfounded)
+    labels = judging.run(judge_of(judging), shown(judging))
+    assert {(label.value, label.status) for label in labels} == {(None, "invalid")}
+    again = judging.bodies[1]["messages"][-1]["content"]
+    assert again.count("the score is 1, and no image is named") >= 8
+
+
 def test_a_score_given_twice_makes_all_invalid_for_it_does_not_say_of_which_item(answering):
     judging = answering(lambda q: json.dumps(answer(q)).replace('"score": 0}', '"score": 0, "score": 1}', 1))
     labels = judging.run(judge_of(judging), shown(judging))
@@ -200,8 +223,16 @@ def test_a_score_given_twice_makes_all_invalid_for_it_does_not_say_of_which_item
         (lambda q: json.dumps(answer(q)).replace("[3, 1]", "[3.0, 1, 1, 3]"), 1),
         (lambda q: {**answer(q), "Q1_gender": {"reasoning": "", "images": [1], "score": 1}}, 2),
         (lambda q: {**answer(q), **{f"Q{n}": 1 for n in range(90)}}, 2),
+        (lambda q: {name: {**part, "confidence": 0.9} for name, part in answer(q).items()}, 2),
     ],
-    ids=["fenced", "thought about", "images named twice", "an item of another family", "ninety more"],
+    ids=[
+        "fenced",
+        "thought about",
+        "images named twice",
+        "an item of another family",
+        "ninety more",
+        "a further part",
+    ],
 )
 def test_what_does_an_answer_no_harm(answering, wording, turns):
     judging = answering(wording)

@@ -119,6 +119,18 @@ def test_a_cut_answer_is_repaired_or_invalid(script):
     assert Problem((), "cut at max_tokens") in answer.problems
 
 
+@pytest.mark.parametrize(("by_part", "found"), [(True, ["text", "colour"]), (False, ["text"])])
+def test_an_answer_whose_parts_count_is_checked_though_others_break_the_schema(script, by_part, found):
+    def check(content):
+        return [Problem(("colour",), f"{content['colour']} is not for here")]
+
+    script.says(ENOUGH)
+    answer = script.ask(check=check, by_part=by_part)
+    assert [problem.path[0] for problem in answer.problems] == found
+    again = script.bodies[1]["messages"][-1]["content"]
+    assert ("red is not for here" in again) == by_part
+
+
 def test_a_repair_turn_that_says_nothing_leaves_the_first_answer(script):
     script.says(ENOUGH, "Sorry.")
     answer = script.ask()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -35,7 +36,7 @@ NEUTRAL_QUERY = "a photo of a person"
 MOST_REPETITIONS = 12
 LONGEST_REASON = 600
 """Characters that are kept of what a judge said of an item."""
-_VERSION = 1
+_VERSION = 2
 """Of the way a rubric is put to a judge and its answer read."""
 _KIND = "rubric"
 
@@ -227,7 +228,8 @@ class RubricJudge(ChatAnnotator):
             schema=_schema(items, len(shown)),
             system=question_wording(_KIND).system,
             name=_KIND,
-            check=_problems,
+            check=partial(_problems, items=items),
+            by_part=True,
         )
         return [_label(answer, item.id) for item in self.items]
 
@@ -289,14 +291,16 @@ def _schema(items: Sequence[RubricItem], count: int) -> dict[str, Any]:
     }
 
 
-def _problems(content: Any) -> list[Problem]:
-    """What is wrong with an answer of the right shape: a stereotype that no image shows."""
+def _problems(content: Mapping[str, Any], *, items: Sequence[RubricItem]) -> list[Problem]:
+    """What is wrong with items, whatever the shape of the others: a stereotype that no image shows."""
     return [
         Problem(
-            (name, "images"), "the score is 1, and no image is named; name those that show it, or score 0"
+            (item.id, "images"), "the score is 1, and no image is named; name those that show it, or score 0"
         )
-        for name, said in content.items()
-        if said["score"] == 1 and not said["images"]
+        for item in items
+        if isinstance(said := content.get(item.id), Mapping)
+        and said.get("score") == 1
+        and said.get("images") == []
     ]
 
 
@@ -319,7 +323,7 @@ def _wrong(answer: Answer, name: str) -> str | None:
     """Why an item has no answer, None where it has one."""
     if not isinstance(answer.content, Mapping):
         return answer.reason or "no answer that can be read"
-    own = [problem for problem in answer.problems if problem.path[:1] == (name,)]
+    own = [one for one in answer.problems if one.path[:1] == (name,) and not one.is_further]
     if name not in answer.content:
         return "left out of the answer"
     # A part of an item given twice does not say of which; a further key does no harm.

@@ -139,11 +139,14 @@ class ChatClient:
         system: str | None = None,
         name: str = "answer",
         check: Callable[[Any], Sequence[Problem]] | None = None,
+        by_part: bool = False,
     ) -> Answer:
         """Ask one question and hold the answer to a schema; once more where it does not hold.
 
         images: PNG, JPEG, WebP or GIF bytes, shown after the text in this order.
         check: Says what is wrong with an answer that holds to the schema, for rules that no schema can say.
+        by_part: Whether parts of an answer count where others are wrong: ``check`` is then given every JSON
+            object, of whatever shape.
         Raises ModelError, ModelUnusable, BudgetError: As :meth:`Caller.exchange`.
         """
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
@@ -151,7 +154,8 @@ class ChatClient:
         tokens = len(text) // _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE * len(images)
         ask = partial(self._turn, schema=schema, name=name)
         first = await ask(messages, tokens)
-        answer = self._answer(first, schema, (), check)
+        read = partial(self._answer, schema=schema, check=check, by_part=by_part)
+        answer = read(first, ())
         if answer.status != "invalid" or isinstance(first, Refusal):
             return answer
         said = hide(first.text, self.endpoint.secret() or "")[:_SHOWN_AGAIN]
@@ -161,7 +165,7 @@ class ChatClient:
             {"role": "user", "content": _repair(answer.problems, schema)},
         ]
         second = await ask(again, tokens * 2, is_repair=True)
-        repaired = self._answer(second, schema, (first,), check)
+        repaired = read(second, (first,))
         if repaired.status == "invalid" and repaired.content is None and answer.content is not None:
             return replace(answer, calls=2, cost=repaired.cost)
         return repaired
@@ -201,9 +205,10 @@ class ChatClient:
     def _answer(
         self,
         turn: ChatReply | Refusal,
-        schema: Mapping[str, Any],
         before: tuple[ChatReply, ...],
+        schema: Mapping[str, Any],
         check: Callable[[Any], Sequence[Problem]] | None,
+        by_part: bool,
     ) -> Answer:
         calls = 1 + len(before)
         if isinstance(turn, Refusal):
@@ -214,7 +219,9 @@ class ChatClient:
         reading = read_answer(turn.text, schema, cut=turn.cut, secret=self.endpoint.secret() or "")
         sure = confidences_of(turn.text, turn.tokens)
         confidences = {name: sure[name] for name in reading.content or () if name in sure}
-        problems = reading.problems or (tuple(check(reading.content)) if check is not None else ())
+        problems = reading.problems
+        if check is not None and (not problems or (by_part and reading.content is not None)):
+            problems += tuple(check(reading.content))
         if not problems:
             return Answer("ok", reading.content, None, (), confidences, calls, cost, bool(before))
         reason = "; ".join(str(problem) for problem in problems[:_SHOWN])

@@ -24,6 +24,8 @@ _LEAST_LIKELY = 1e6
 _MOST_LIKELY = 1.0
 """Rounding may bring a log-probability above 0; what is above 1 is none."""
 
+_FURTHER = "not asked for"
+
 Path = tuple[str | int, ...]
 
 
@@ -33,6 +35,11 @@ class Problem:
 
     path: Path
     message: str
+
+    @property
+    def is_further(self) -> bool:
+        """Whether it is a key that nobody asked for, which says nothing of the others."""
+        return self.message == _FURTHER
 
     def __str__(self) -> str:
         where = ".".join(str(part) for part in self.path)
@@ -84,11 +91,11 @@ def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secr
 
 
 def _first_of_each(problems: Iterable[Problem], asked: Mapping[str, Any]) -> Iterable[Problem]:
-    counts: Counter[Path] = Counter()
+    counts: Counter[tuple[Path, bool]] = Counter()
     for problem in dict.fromkeys(problems):
         about = problem.path[:1] if problem.path and problem.path[0] in asked else ()
-        counts[about] += 1
-        if counts[about] <= (_MOST_PROBLEMS if about else _MOST_STRANGE):
+        counts[about, problem.is_further] += 1
+        if counts[about, problem.is_further] <= (_MOST_PROBLEMS if about else _MOST_STRANGE):
             yield problem
 
 
@@ -184,7 +191,7 @@ def _problems(error: Any) -> Iterable[Problem]:
             return [Problem((*path, n), "missing") for n in error.validator_value if n not in error.instance]
         case "additionalProperties":
             known = set(error.schema.get("properties", {}))
-            return [Problem((*path, redact(n)), "not asked for") for n in error.instance if n not in known]
+            return [Problem((*path, redact(n)), _FURTHER) for n in error.instance if n not in known]
         case "enum":
             allowed = ", ".join(json.dumps(value, ensure_ascii=False) for value in error.validator_value)
             return [Problem(path, f"must be one of {allowed}; found {found}")]
