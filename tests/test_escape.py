@@ -38,6 +38,20 @@ def test_csv_cells_that_look_like_formulas_are_text(sign: str) -> None:
     assert escape.csv(f"{sign}1+1").startswith("'")
 
 
+@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
+def test_a_plain_line_stays_as_it_is(text: str) -> None:
+    line = escape.plain_line(text)
+    assert escape.is_plain_line(line)
+    assert escape.plain_line(line) == line
+    assert escape.is_plain_line(text) == (line == " ".join(text.split()))
+
+
+def test_joiners_are_part_of_a_plain_line_and_other_invisible_letters_are_not() -> None:
+    assert escape.plain_line("خانه\u200cها wo\u00adman\ufeff a\u200b \u200d b") == "خانه\u200cها woman a b"
+    assert escape.is_printable("خانه\u200cها")
+    assert not escape.is_printable("wo\u00adman")
+
+
 def test_csv_leaves_plain_text_alone() -> None:
     assert escape.csv("rose gold, a-b = c") == "rose gold, a-b = c"
     assert escape.csv("") == ""

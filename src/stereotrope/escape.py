@@ -22,6 +22,14 @@ _HIDDEN = re.compile(
     f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI_AND_INVISIBLE}\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SPACES = re.compile(r"[\t\n]+")
+_JOINERS = str.maketrans("", "", "\u200c\u200d")
+"""Invisible, and part of how words are spelt in Persian, in the scripts of India and in emoji."""
+_WITHIN_WORDS = re.compile("[\u00ad\u180e\u200b\u2060-\u2065\ufeff\U000e0000-\U000e007f]")
+"""Invisible, and of no meaning: soft hyphen, zero-width space, word joiner, byte order mark, tags."""
+_TURNING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufff9-\ufffb]"
+)
+"""What moves the cursor, ends a line, turns the direction, or is half a character."""
 _LATEX_NAMES = {
     "\\": "backslash", "^": "asciicircum", "~": "asciitilde", "<": "less", ">": "greater", "|": "bar",
     '"': "quotedbl", "`": "asciigrave",
@@ -43,6 +51,28 @@ def _name(match: re.Match[str]) -> str:
 def visible(text: str) -> str:
     """Write control, direction and invisible characters as signs one can see; keep tab and newline."""
     return _HIDDEN.sub(_name, text)
+
+
+def plain_line(text: str) -> str:
+    """Text in one line that does nothing: without controls and direction marks, a blank where one stood.
+
+    What is invisible within words is left out without a blank, but for the joiners that spell them.
+
+    >>> plain_line(" a wo\\u00adman\\n\\u202ewho  smiles"), plain_line("\\u200d")
+    ('a woman who smiles', '')
+    """
+    words = _TURNING.sub(" ", _WITHIN_WORDS.sub("", text)).split()
+    return " ".join(word for word in words if word.translate(_JOINERS))
+
+
+def is_plain_line(text: str) -> bool:
+    """Whether nothing but blanks would become one in :func:`plain_line`, and no line ends in it."""
+    return "\n" not in text.strip() and not _TURNING.search(" ".join(text.split()))
+
+
+def is_printable(text: str) -> bool:
+    """Whether every character shows, or joins those beside it."""
+    return text.translate(_JOINERS).isprintable()
 
 
 def ellipsis(text: str, longest: int = LONGEST_TEXT) -> str:

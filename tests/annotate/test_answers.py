@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from stereotrope.annotate.answers import LONGEST_RATIONALE, inert, labels_of, schema_of
 from stereotrope.clients import Answer, Problem
+from stereotrope.escape import is_plain_line
 
 ASKED = {"shape": ("round", "square", "no shape"), "tone": None}
 ANYTHING = st.recursive(
@@ -38,7 +39,7 @@ def test_whatever_is_said_gives_one_sound_label_an_attribute(content, status, re
         else:
             assert label.value is None
         assert label.rationale is None or (
-            label.rationale.isprintable() and len(label.rationale) <= LONGEST_RATIONALE
+            is_plain_line(label.rationale) and len(label.rationale) <= LONGEST_RATIONALE
         )
     if status == "refused":
         assert {label.status for label in labels} == {"refused"}
@@ -55,6 +56,11 @@ def test_the_schema_asks_for_every_attribute_and_nothing_else():
 
 
 @given(st.text(st.characters()), st.integers(1, 300))
-def test_inert_text_is_printable_and_short(text, limit):
-    assert inert(text, limit).isprintable()
+def test_inert_text_is_plain_and_short(text, limit):
+    assert is_plain_line(inert(text, limit))
     assert len(inert(text, limit)) <= limit
+
+
+def test_an_open_value_is_one_whatever_invisible_letters_it_has():
+    said = {"shape": "round", "tone": "wo\u00adman\u200c\u200b\u202eof"}
+    assert labels_of(Answer("ok", said), ASKED)[1].value == "woman\u200c of"

@@ -110,7 +110,9 @@ def test_a_chat_model_writes_a_caption_and_sees_no_prompt(answering):
     ("said", "status", "reason"),
     [
         ("   ", "invalid", "answered nothing"),
-        ("x" * 4001, "invalid", "at most 4,000 characters, answered 4,001"),
+        ("x" * 4001, "invalid", "longer than 4,000 characters"),
+        ("\u200d \u2060", "invalid", "answered nothing"),
+        ("a\ud800", "invalid", "half a surrogate pair"),
         ("Unclear.", "unclear", None),
     ],
 )
@@ -119,6 +121,31 @@ def test_what_is_no_caption_is_not_taken_for_one(answering, said, status, reason
     found = label(judging, judging.annotator("caption"), judging.drawn())
     assert (found.value, found.status) == (None, status)
     assert found.rationale is None if reason is None else reason in found.rationale
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("a wo\u00adman who\u200b smiles", "a woman who smiles"),
+        ("خانه\u200cها و زن", "خانه\u200cها و زن"),
+        ("क्\u200dष, \U0001f469\u200d\U0001f52c", "क्\u200dष, \U0001f469\u200d\U0001f52c"),
+        ("\ufeffa man\u202e\x00who\u00a0sits", "a man who sits"),
+    ],
+)
+def test_invisible_letters_part_no_word_of_a_caption(answering, said, text):
+    judging = answering(lambda question: {"caption": said})
+    assert label(judging, judging.annotator("caption"), judging.drawn()).value == text
+
+
+def test_a_caption_given_twice_is_none(answering):
+    judging = answering(lambda question: '{"caption": "a woman", "caption": "a man"}')
+    found = label(judging, judging.annotator("caption"), judging.drawn())
+    assert (found.value, found.status, found.rationale) == (None, "invalid", "given more than once")
+
+
+def test_a_further_key_does_a_caption_no_harm(answering):
+    judging = answering(lambda question: {"caption": "a woman", "more": 1})
+    assert label(judging, judging.annotator("caption"), judging.drawn()).value == "a woman"
 
 
 def test_an_answer_under_another_key_says_what_is_wrong(answering):

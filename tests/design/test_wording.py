@@ -67,6 +67,14 @@ def test_answers_that_break_a_rule_are_told_so(form, phrase, text, match):
         raise ValueError(str(problem))
 
 
+def test_joiners_and_quotes_within_words_are_kept_and_soft_hyphens_left_out():
+    text = 'reading a p\u00adoem with \u0686\u200c\u0647 and "joy"'
+    problems = wording_problems({"text": f"a person is {text}"}, form="activity", phrase="reading a poem")
+    assert problems == []
+    words = worded_by("activity", f'"a person is {text}".')
+    assert words == 'reading a poem with \u0686\u200c\u0647 and "joy"'
+
+
 def test_the_question_is_the_papers_with_its_examples_and_the_phrase():
     asked = wording_question("activity", "bake   bread")
     assert asked.system == "You are a helpful assistant that writes short sentences."

@@ -58,6 +58,22 @@ def judged(biased, prompt=""):
         (GOOD, GOOD),
         (f" “{GOOD}” ", GOOD),
         ("a PHOTO of  a ceo, at home", "A photo of a CEO, at home"),
+        (
+            '"A photo of a CEO before a sign that says "boss""',
+            'A photo of a CEO before a sign that says "boss"',
+        ),
+        (
+            "A photo of a CEO before a sign that says 'boss'",
+            "A photo of a CEO before a sign that says 'boss'",
+        ),
+        (
+            "A photo of a CEO \u0628\u0627 \u0686\u200c\u0647",
+            "A photo of a CEO \u0628\u0627 \u0686\u200c\u0647",
+        ),
+        (
+            "A photo of a CEO, \U0001f469\u200d\U0001f52c at wo\u00adrk",
+            "A photo of a CEO, \U0001f469\u200d\U0001f52c at work",
+        ),
         ("A photo of a CEO: <script>alert(1)</script>", "A photo of a CEO: <script>alert(1)</script>"),
     ],
 )
@@ -81,6 +97,7 @@ def test_a_refined_prompt_is_the_query_as_it_was_written_and_what_stands_behind_
         ("A photo of a CEO, a series of images", "must describe a single scene, found 'series of images'"),
         ("A photo of a CEO" + " at home" * 1250, "must have at most 400 characters here, found 10000"),
         ("", "must not be empty"),
+        (f'"{GOOD}', "must begin with a letter or a digit"),
         ("=HYPERLINK(1)", "must begin with a letter or a digit, found '=HYPERLINK"),
     ],
 )
@@ -141,6 +158,11 @@ def test_the_critic_keeps_what_is_not_biased_whatever_it_proposes(server):
 def test_the_critic_may_put_the_prompt_into_other_words(server):
     found, _ = rewritten(server, "faircritic", judged(True, "A CEO of any age and gender"))
     assert (found.text, found.status) == ("A CEO of any age and gender", "rewritten")
+
+
+def test_the_critic_keeps_the_quote_that_a_prompt_ends_with(server):
+    found, _ = rewritten(server, "faircritic", judged(True, 'A CEO before a sign that says "boss"'))
+    assert found.text == 'A CEO before a sign that says "boss"'
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import Any
 from stereotrope.annotate.attributes import LONGEST_VALUE, UNCLEAR
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.clients import Answer
+from stereotrope.escape import plain_line
 
 LONGEST_RATIONALE = 200
 """Characters kept of what was said or went wrong."""
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def schema_of(offered: Mapping[str, Sequence[str] | None]) -> dict[str, Any]:
@@ -29,15 +29,16 @@ def schema_of(offered: Mapping[str, Sequence[str] | None]) -> dict[str, Any]:
     }
 
 
-def labels_of(answer: Answer, attributes: Attributes) -> list[Label]:
+def labels_of(answer: Answer, attributes: Attributes, *, longest: int = LONGEST_VALUE) -> list[Label]:
     """Return one label for each attribute.
 
     answer: What the model said, after its repair turn.
     attributes: What was asked for.
+    longest: Characters that a value may have.
 
     Each attribute is judged on its own: one of its values is ``ok``, ``unclear`` is that status, anything
-    else ``invalid`` with what was said. An open value is stripped and has 1 to 60 characters. Keys that
-    nobody asked for are no label. A refusal makes every attribute ``refused``.
+    else ``invalid`` with what was said. An open value is stripped and has 1 to ``longest`` characters. Keys
+    that nobody asked for are no label. A refusal makes every attribute ``refused``.
     """
     if answer.status == "refused":
         reason = inert(answer.reason or "the model declined to answer")
@@ -45,7 +46,7 @@ def labels_of(answer: Answer, attributes: Attributes) -> list[Label]:
     if not isinstance(answer.content, Mapping):
         reason = inert(answer.reason or "no answer that can be read")
         return [Label(name, None, status="invalid", rationale=reason) for name in attributes]
-    return [_label(answer, name, values) for name, values in attributes.items()]
+    return [_label(answer, name, values, longest) for name, values in attributes.items()]
 
 
 def by_letter(options: Sequence[str]) -> dict[str, str]:
@@ -89,9 +90,9 @@ def _behind(label: Label, letters: Mapping[str, str], content: Any) -> str:
     return f"{label.rationale}; offered {offered}"
 
 
-def _label(answer: Answer, name: str, values: tuple[str, ...] | None) -> Label:
+def _label(answer: Answer, name: str, values: tuple[str, ...] | None, longest: int) -> Label:
     said = answer.content.get(name)
-    reason = _wrong(said, values) if name in answer.content else "left out of the answer"
+    reason = _wrong(said, values, longest) if name in answer.content else "left out of the answer"
     if reason is None:
         problems = [problem.message for problem in answer.problems if problem.path[:1] == (name,)]
         # Outer blanks and other spellings of a character break the schema and not the list.
@@ -105,19 +106,19 @@ def _label(answer: Answer, name: str, values: tuple[str, ...] | None) -> Label:
     return Label(name, text, _confidence(answer, name))
 
 
-def _wrong(said: Any, values: tuple[str, ...] | None) -> str | None:
+def _wrong(said: Any, values: tuple[str, ...] | None, longest: int) -> str | None:
     """Return why what was said is no answer, None where it is one."""
     if not isinstance(said, str):
         return f"answered {json.dumps(said, ensure_ascii=False)}, which is not a text"
+    if any("\ud800" <= character <= "\udfff" for character in said):
+        return "answered half a surrogate pair, which is no text"
     text = _text(said, values)
     if not text:
         return "answered nothing"
     if values is not None and text not in values and text.casefold() != UNCLEAR:
         return f"answered {json.dumps(text, ensure_ascii=False)}, which is not among the options"
-    if len(text) > LONGEST_VALUE:
-        return f"longer than {LONGEST_VALUE} characters: {text}"
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        return "answered half a surrogate pair, which is no text"
+    if len(text) > longest:
+        return f"longer than {longest:,} characters: {text}"
     return None
 
 
@@ -127,14 +128,13 @@ def _confidence(answer: Answer, name: str) -> float | None:
 
 
 def _text(said: str, values: tuple[str, ...] | None) -> str:
-    """Normal form C without outer blanks; an open value also without control and direction characters."""
+    """Normal form C without outer blanks; an open value as a plain line."""
     if values is not None:
         return unicodedata.normalize("NFC", said).strip()
-    kept = (" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") or c in _TURNING else c for c in said)
-    return " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
+    return unicodedata.normalize("NFC", plain_line(said))
 
 
 def inert(text: str, limit: int = LONGEST_RATIONALE) -> str:
-    """Return text that does nothing anywhere: printable, on one line, cut to ``limit`` characters."""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Return text that does nothing anywhere: plain, on one line, cut to ``limit`` characters."""
+    shown = plain_line(text)
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"

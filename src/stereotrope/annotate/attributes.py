@@ -6,6 +6,7 @@ from typing import Any
 
 from stereotrope.annotate.label import Attributes, number_of
 from stereotrope.errors import UsageError
+from stereotrope.escape import is_printable
 from stereotrope.folding import fold
 from stereotrope.inputs.options import shorten
 from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, whole_problem
@@ -76,7 +77,7 @@ def _name_problem(name: Any) -> str | None:
     """Return what is wrong with the name of an attribute, None where nothing is."""
     if not isinstance(name, str):
         return f"an attribute's name must be a text, found {shorten(name)}; put it in quotes"
-    if not name or name != name.strip() or not name.isprintable():
+    if not name or name != name.strip() or not is_printable(name):
         return (
             f"{shorten(name)}: an attribute's name must be printable text without outer blanks; "
             "write it as body_type"
@@ -114,7 +115,7 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise UsageError(f"{name!r}: a value must be a text, found {shorten(value)}; put it in quotes")
     text = unicodedata.normalize("NFC", str(value))
-    if not text or text != text.strip() or not text.isprintable():
+    if not text or text != text.strip() or not is_printable(text):
         raise UsageError(
             f"{name!r}: a value must be printable text without outer blanks, found {shorten(value)}; "
             "rewrite it"

@@ -1,6 +1,5 @@
 """Captions by a chat model, and captions made elsewhere."""
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from stereotrope.annotate.answers import inert, labels_of
+from stereotrope.annotate.answers import labels_of
 from stereotrope.annotate.asking import ChatOptions, ModelAnnotator
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.file_annotator import FileAnnotator
@@ -52,7 +51,9 @@ class CaptionAnnotator(ModelAnnotator):
         answer = await self._asked(picture, self.attributes)
         said = answer.content.get(CAPTION) if isinstance(answer.content, Mapping) else None
         if answer.status != "refused" and isinstance(said, str):
-            return [_label(said)]
+            (label,) = labels_of(answer, self.attributes, longest=LONGEST_CAPTION)
+            is_unclear = label.value is not None and label.value.casefold().rstrip(".") == UNCLEAR
+            return [Label(CAPTION, None, status="unclear") if is_unclear else replace(label, confidence=None)]
         return labels_of(replace(answer, content=None) if answer.reason else answer, self.attributes)
 
     def text(self, offered: Mapping[str, tuple[str, ...] | None], prompt: str | None = None) -> str:
@@ -63,20 +64,6 @@ class CaptionAnnotator(ModelAnnotator):
         """Say what captions of ``n`` pictures take: calls, tokens, price and seconds."""
         asked = question_wording(self.kind).system + self.text(self.attributes)
         return self.expected(n, asked, self.seen, _ANSWERED)
-
-
-def _label(said: str) -> Label:
-    text = inert(unicodedata.normalize("NFC", said), limit=max(1, len(said)))
-    if not text:
-        return Label(CAPTION, None, status="invalid", rationale="answered nothing")
-    if len(text) > LONGEST_CAPTION:
-        reason = f"a caption has at most {LONGEST_CAPTION:,} characters, answered {len(text):,}"
-        return Label(CAPTION, None, status="invalid", rationale=reason)
-    if any("\ud800" <= character <= "\udfff" for character in said):
-        return Label(CAPTION, None, status="invalid", rationale="answered half a surrogate pair")
-    if text.casefold().rstrip(".") == UNCLEAR:
-        return Label(CAPTION, None, status="unclear")
-    return Label(CAPTION, text)
 
 
 class CaptionOptions(ChatOptions):

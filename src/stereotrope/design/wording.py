@@ -16,7 +16,8 @@ from stereotrope.clients import Problem
 from stereotrope.design.factors.contract import completed, require_columns
 from stereotrope.design.phrases import FORMS
 from stereotrope.errors import UsageError
-from stereotrope.inputs.asking import Asking, MadeFile, TextAsker, TextQuestion
+from stereotrope.escape import is_plain_line
+from stereotrope.inputs.asking import Asking, MadeFile, TextAsker, TextQuestion, unquoted
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.rows import read_rows
 from stereotrope.shipped import shipped
@@ -26,7 +27,6 @@ COLUMNS = ("prompt_group", "phrase", "words", "worded")
 BY_MODEL, BY_RULES = "model", "rules"
 _WORDING: Mapping[str, Any] = shipped("design", "wording.yaml")
 _WORD = re.compile(r"[^\W\d_]+")
-_QUOTES = "'‘’\"“”` "
 _ROOM = 8
 """Words that an answer may have more than its phrase."""
 _STEM = 3
@@ -112,7 +112,7 @@ def wording_problems(content: Mapping[str, Any], *, form: str, phrase: str) -> l
     """What is wrong with an answer: its lines, beginning or length, a gender that it names, another topic."""
     text, begins = _bare(content["text"]), _WORDING["forms"][form]["begins"]
     words = _after(text, begins)
-    if "\n" in content["text"].strip() or not text.isprintable():
+    if not is_plain_line(content["text"]):
         return [Problem(("text",), "must be one line of plain text")]
     if not words:
         rule = f"must begin with {begins!r} and go on" if begins else "must not be empty"
@@ -143,7 +143,7 @@ def worded_by(form: str, text: str) -> str:
 
 def _bare(text: str) -> str:
     """An answer without quotes around it and a full stop behind it."""
-    return " ".join(text.split()).strip(_QUOTES).rstrip(".").strip(_QUOTES)
+    return unquoted(unquoted(text).rstrip("."))
 
 
 def _after(text: str, begins: str) -> str:

@@ -13,10 +13,12 @@ import polars as pl
 
 from stereotrope.clients import Account, ChatClient, Endpoint, Expectation, Problem
 from stereotrope.errors import UsageError
+from stereotrope.escape import plain_line
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Options, Text, options_of, shorten
 from stereotrope.inputs.serving import ChatModelOptions
 
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 STAGE = "design"
 """Name of the outcomes in the ledger."""
 
@@ -153,6 +155,31 @@ class TextAsker:
         keys = [self.key_of(question) for question in questions]
         found = ask(self, dict(zip(keys, questions, strict=True)))
         return [found[key] for key in keys]
+
+
+def unquoted(text: str) -> str:
+    """An answer as a plain line, without quotes that stand around the whole.
+
+    >>> unquoted(' “A photo  of a CEO, at home.” ')
+    'A photo of a CEO, at home.'
+    >>> unquoted('a sign that says "boss"'), unquoted('"hi" and "bye"'), unquoted("'the boss' desk'")
+    ('a sign that says "boss"', '"hi" and "bye"', "the boss' desk")
+    """
+    line = plain_line(text)
+    while len(line) > 1 and _QUOTES.get(line[0]) == line[-1] and not _is_open(line[1:-1], line[0]):
+        line = line[1:-1].strip()
+    return line
+
+
+def _is_open(text: str, quote: str) -> bool:
+    """Whether a quote that begins in a text does not end in it."""
+    depth, closing = 0, _QUOTES[quote]
+    for before, sign, after in zip(f" {text}", text, f"{text[1:]} ", strict=False):
+        if sign not in (quote, closing) or (before.isalnum() and after.isalnum()):
+            continue
+        begins = sign == quote != closing or (quote == closing and not (before.isalnum() or after.isspace()))
+        depth = depth + 1 if begins else max(depth - 1, 0)
+    return depth > 0
 
 
 class AskedModel(ChatModelOptions):

@@ -17,6 +17,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.timestamp import TimeStamp
 
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.escape import is_printable
 from stereotrope.inputs.yaml import YamlFile
 
 MAX_NODES = 500_000
@@ -76,7 +77,7 @@ def _item(value: Any) -> Any:
 
 
 def _printable(value: str) -> str:
-    if not value.isprintable():
+    if not is_printable(value):
         raise ValueError("must be printable; rename it")
     return value
 

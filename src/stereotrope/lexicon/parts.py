@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from stereotrope.errors import did_you_mean
+from stereotrope.escape import is_printable
 from stereotrope.inputs.options import Options, Text
 from stereotrope.lexicon.spelling import composed, folded
 from stereotrope.tables import ALL_ATTRIBUTES, CAPTION_LISTS, UNKNOWN
@@ -26,8 +27,6 @@ OTHERS = "others"
 WILD, PLACE = "*", "{}"
 _LONGEST = 200
 """Characters of a term or name."""
-_JOINERS = str.maketrans("", "", "\u200c\u200d")
-"""Invisible, and part of how words are spelt in Persian, in the scripts of India and in emoji."""
 _TAKEN = frozenset(
     {
         *("caption", "image_id", "generator", "prompt", "prompt_id", "text", "excluded", "status"),
@@ -46,7 +45,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("must be a text; put it in quotes")
     written = composed(str(value)).strip()
-    if not written or len(written) > _LONGEST or not written.translate(_JOINERS).isprintable():
+    if not written or len(written) > _LONGEST or not is_printable(written):
         raise ValueError(f"must be printable text of 1 to {_LONGEST} characters; rewrite it")
     return written
 

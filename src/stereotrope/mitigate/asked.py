@@ -12,6 +12,7 @@ from pydantic import Field
 
 from stereotrope import escape, pictures
 from stereotrope.clients import Answer, ChatClient, Endpoint, Expectation, Problem, picture_tokens
+from stereotrope.inputs.asking import unquoted
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text
 from stereotrope.inputs.serving import ChatModelOptions
@@ -25,7 +26,6 @@ _SIDE = 1024
 LONGEST = 400
 """Characters of what a model may add to a query; the longest of the paper's Table 3 adds 146."""
 _LONGEST_REASON = 600
-_QUOTES = "'‘’\"“”` "
 _ANSWERED = (40, 250)
 """Fewest and most tokens of an answer."""
 
@@ -157,7 +157,7 @@ class Refining(AskedStrategy):
 
     def problems(self, content: Mapping[str, Any], case: Case) -> list[Problem]:
         """What is wrong with a refined prompt."""
-        text = _bare(content["prompt"])
+        text = unquoted(content["prompt"])
         added = _behind(case.query, text)
         if wrong := _wrong(content["prompt"], text):
             return [Problem(("prompt",), wrong)]
@@ -171,7 +171,7 @@ class Refining(AskedStrategy):
 
     def read(self, answer: Answer, case: Case) -> Rewrite:
         """The query as it was written, and what stands behind it."""
-        added = _behind(case.query, _bare(answer.content["prompt"])) or ""
+        added = _behind(case.query, unquoted(answer.content["prompt"])) or ""
         return Rewrite(f"{case.query}{added}", "rewritten", _reason(answer.content["reason"]))
 
 
@@ -193,7 +193,7 @@ class Criticising(AskedStrategy):
         """What is wrong with a revised prompt, where one is needed."""
         if not content["biased"]:
             return []
-        text = _bare(content["prompt"])
+        text = unquoted(content["prompt"])
         if wrong := _wrong(content["prompt"], text):
             return [Problem(("prompt",), wrong)]
         if text.casefold() == case.prompt.casefold():
@@ -205,7 +205,7 @@ class Criticising(AskedStrategy):
         reason = _reason(answer.content["reason"])
         if not answer.content["biased"]:
             return Rewrite(case.prompt, "kept", reason)
-        return Rewrite(_bare(answer.content["prompt"]), "rewritten", reason)
+        return Rewrite(unquoted(answer.content["prompt"]), "rewritten", reason)
 
 
 @cache
@@ -215,7 +215,7 @@ def _several() -> re.Pattern[str]:
 
 def _wrong(written: str, text: str) -> str | None:
     """Why a prompt cannot be sent as it is."""
-    if "\n" in written.strip() or not text.isprintable():
+    if not escape.is_plain_line(written):
         return "must be one line of plain text"
     if not text[:1].isalnum():
         return f"must begin with a letter or a digit, found {text[:80]!r}" if text else "must not be empty"
@@ -230,15 +230,6 @@ def _problems(text: str, query: str, longest: int) -> list[Problem]:
     if many := [m.group() for m in _several().finditer(text) if m.group().casefold() not in asked]:
         problems.append(f"must describe a single scene, found {many[0]!r}")
     return [Problem(("prompt",), problem) for problem in problems]
-
-
-def _bare(text: str) -> str:
-    """An answer without quotes around it, in single spaces.
-
-    >>> _bare(' “A photo  of a CEO, at home.” ')
-    'A photo of a CEO, at home.'
-    """
-    return " ".join(text.strip(_QUOTES + "\n").split())
 
 
 def _behind(query: str, text: str) -> str | None:

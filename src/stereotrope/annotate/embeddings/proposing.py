@@ -15,8 +15,9 @@ from pydantic import Field
 from stereotrope.annotate.attributes import LONGEST_NAME, check_attributes
 from stereotrope.clients import Problem
 from stereotrope.errors import InputError, UsageError
+from stereotrope.escape import is_plain_line
 from stereotrope.folding import fold
-from stereotrope.inputs.asking import AskedModel, Asking, MadeFile, TextAsker, TextQuestion
+from stereotrope.inputs.asking import AskedModel, Asking, MadeFile, TextAsker, TextQuestion, unquoted
 from stereotrope.inputs.candidates import CandidateOptions, parsed_candidates
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.files import read_text
@@ -191,9 +192,9 @@ def _wrong_name(name: str) -> str | None:
 
 
 def _wrong_sentence(sentence: str) -> str | None:
-    if not sentence.isprintable():
+    if not is_plain_line(sentence):
         return "must be one line of plain text"
-    if not sentence.strip(" \"'“”‘’")[:1].isalnum():
+    if not unquoted(sentence)[:1].isalnum():
         return f"must begin with a letter or a digit, found {sentence[:80]!r}"
     if len(sentence) > _LONGEST:
         return f"must have at most {_LONGEST} characters, found {len(sentence)}"
@@ -212,7 +213,7 @@ def _named(
     }
     taken |= {fold(one.name): (one.positive, one.negative) for one in new}
     for row in rows:
-        sides = tuple(" ".join(row[side].strip(' "“”').split()) for side in ("positive", "negative"))
+        sides = tuple(unquoted(row[side]) for side in ("positive", "negative"))
         name = _name(row["attribute"])
         if taken.get(fold(name), sides) != sides:
             name = f"{name}_{_name(concept)}"[:LONGEST_NAME]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from stereotrope.clients import Problem
 from stereotrope.design.factors.clustering import ctfidf_titles
 from stereotrope.design.phrases import STOP_WORDS, singular
+from stereotrope.escape import is_plain_line, plain_line
 from stereotrope.inputs.asking import Asking, TextAsker, TextQuestion
 from stereotrope.shipped import shipped
 
@@ -76,11 +77,11 @@ def title_question(group: str, texts: Sequence[str], specifier: str) -> TextQues
 
 def title_problems(content: Mapping[str, Any], *, specifier: str) -> list[Problem]:
     """What is wrong with a title."""
-    title = content["title"].strip()
+    title = plain_line(content["title"])
     problems = []
     if not title[:1].isalnum():
         problems.append("must begin with a letter or a digit")
-    if not title.isprintable() or len(title) > _MOST_CHARACTERS:
+    if not is_plain_line(content["title"]) or len(title) > _MOST_CHARACTERS:
         problems.append(f"must be one line of at most {_MOST_CHARACTERS} characters")
     if not 1 <= len(title.split()) <= _LONGEST:
         problems.append(f"must have 1 to {_LONGEST} words, found {len(title.split())}")
@@ -105,7 +106,7 @@ def asked_titles(
     first: dict[tuple[int, str], str] = {}
     for (i, number), answer in zip(places, asker.ask_all(questions, ask), strict=True):
         if answer["status"] == "ok":
-            title = " ".join(answer["content"]["title"].split())
+            title = plain_line(answer["content"]["title"])
             title = f"{title[: -len(lists[i].specifier)]}{lists[i].specifier}"
             titles[i][number] = first.setdefault((i, title.casefold()), title)
         else:
