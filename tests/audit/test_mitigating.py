@@ -161,7 +161,11 @@ def test_a_prompt_with_the_text_of_another_level_has_its_pictures_at_no_cost(fol
     [
         ({"mitigation": "none"}, r"mitigated\.csv:2: columns 'mitigation' and 'prompt_id'"),
         ({"prompt_id": ""}, r"mitigated\.csv:2: columns 'mitigation' and 'prompt_id'"),
-        ({"round": "0"}, r"mitigated\.csv:2: column 'round' must be a whole number from 1 on, found '0'"),
+        ({"round": "0"}, r"mitigated\.csv:2: column 'round' must be a whole number from 1 to 20, found '0'"),
+        ({"round": "1" + "0" * 5000}, "column 'round' must be a whole number from 1 to 20, found '1000"),
+        ({"status": "banana"}, r":2: column 'status' must be one of rewritten, kept, .*, found 'banana'"),
+        ({"status": "Kept"}, r":2: column 'status' must be one of rewritten, kept, .*, found 'Kept'"),
+        ({"status": "kept"}, r":2: column 'status' says kept, and the prompt is another than before, found"),
         ({"mitigation": "suffix", "prompt_id": None}, r"mitigated\.csv:4: 'suffix' of this prompt and gen"),
     ],
 )
@@ -171,6 +175,60 @@ def test_a_mistake_in_the_file_is_told_by_its_line(folder, change, message):
     write(folder, changed)
     with pytest.raises(MetadataError, match=message):
         st.Audit.from_run(folder / "run").run(folder / "run")
+
+
+@pytest.mark.parametrize("first", [None, "calibrated"])
+def test_a_row_for_all_models_and_one_for_a_model_cannot_stand_side_by_side(folder, first):
+    changed = rows(folder)
+    twin = {**changed[0], "generator": "calibrated" if first is None else ""}
+    changed[0]["generator"] = first or ""
+    write(folder, [*changed, twin])
+    with pytest.raises(MetadataError, match=r":6: 'ethical' of this prompt has a row for all models .*'cali"):
+        st.Audit.from_run(folder / "run").run(folder / "run")
+
+
+def test_a_prompt_that_was_invalid_may_be_written_by_hand(folder):
+    changed = rows(folder)
+    changed[0] |= {"status": "invalid", "reason": "x", "prompt": "a red cup"}
+    write(folder, changed)
+    run = st.Audit.from_run(folder / "run").run(folder / "run")
+    assert "a red cup" in run.prompts["text"].to_list()
+
+
+@pytest.mark.parametrize("command", ["run", "mitigate"])
+def test_a_file_whose_rows_are_all_deleted_is_one_without_levels(folder, command):
+    file = folder / "run" / MITIGATED_FILE
+    before = file.read_text()
+    file.write_text(before.splitlines()[0] + "\n")
+    if command == "run":
+        run = st.Audit.from_run(folder / "run").run(folder / "run")
+        assert set(run.prompts["mitigation"] if "mitigation" in run.prompts.columns else ["none"]) == {"none"}
+    else:
+        Mitigation(folder / "run", WITH).run()
+        assert file.read_text() == before
+
+
+def test_another_strategy_under_the_name_of_one_is_refused_and_says_what_to_do(folder):
+    match = (
+        r"mitigated\.csv: 2 of 2 prompts of 'suffix' \(the first: 'a cup, in many styles'\) are of another "
+        r"strategy, or of this one with other options; give this one a level of its own \(`name: suffix-2`\)"
+    )
+    with pytest.raises(UsageError, match=match):
+        Mitigation(folder / "run", ["suffix:in many colours"])
+    with pytest.raises(UsageError, match="of another strategy"):
+        Mitigation(folder / "run", [{"redraw": None, "name": "ethical"}])
+    write(folder, [row for row in rows(folder) if row["mitigation"] != "suffix"])
+    Mitigation(folder / "run", ["suffix:in many colours"]).rewrite()
+    assert [row["prompt"] for row in rows(folder)][2:] == [
+        "a cup, in many colours",
+        "a sofa, in many colours",
+    ]
+
+
+def test_a_file_that_does_not_say_by_which_strategy_is_read_as_before(folder):
+    write(folder, [{k: v for k, v in row.items() if k != "strategy"} for row in rows(folder)])
+    Mitigation(folder / "run", ["suffix:in many colours"]).rewrite()
+    assert [row["prompt"] for row in rows(folder)][2:] == ["a cup, in many styles", "a sofa, in many styles"]
 
 
 def test_a_prompt_that_nobody_can_draw_and_one_that_is_gone_are_told(folder):

@@ -258,7 +258,8 @@ def test_hostile_text_of_a_model_is_inert(server, folder, prompt, reported):
     told = CliRunner().invoke(
         app, ["mitigate", str(folder), "--with", json.dumps(entry(server, "refine", "writer"))]
     )
-    assert told.exit_code == 0, told.exception
+    sound = prompt.startswith("{query}: <script>")
+    assert type(told.exception) is (type(None) if sound else IncompleteError)
     page = (folder / "report" / "index.html").read_text()
     assert "<script>alert(" not in page
     assert "\x1b[31m" not in told.stdout + page
@@ -268,7 +269,6 @@ def test_hostile_text_of_a_model_is_inert(server, folder, prompt, reported):
     rows = pl.read_csv(folder / "mitigated.csv")
     # Of the query of the other prompt it is no refinement.
     assert rows.filter(query="cup for women")["status"].to_list() == ["invalid"] * 2
-    sound = prompt.startswith("{query}: <script>")
     assert rows.filter(query="cup for men")["status"].to_list() == ["rewritten" if sound else "invalid"] * 2
     notes = " ".join(st.open(folder).info["notes"])
     assert f"refine: {2 if sound else 4} of 4 prompts have no mitigated one" in notes
@@ -313,3 +313,76 @@ def test_the_plan_says_the_range_and_does_nothing(server, folder):
 def test_a_target_that_cannot_be_read_is_told(server, folder, target, message):
     with pytest.raises(UsageError, match=message):
         Mitigation(folder, ["ethical"], target=Target.read(target)).run()
+
+
+def read(folder):
+    return pl.read_csv(folder / "mitigated.csv")
+
+
+@pytest.mark.parametrize("model", [None, "beta"])
+def test_a_prompt_made_to_hold_for_all_models_stays_the_only_one(server, folder, model):
+    refine = entry(server, "refine", "writer")
+    Mitigation(folder, [refine]).rewrite()
+    edited = read(folder)
+    own = pl.col("query") == "cup for men"
+    if model is None:  # one row for all models
+        edited = edited.filter(~own | (pl.col("generator") == "alpha"))
+        edited = edited.with_columns(generator=pl.when(~own).then("generator"))
+    else:  # one row of a model alone
+        edited = edited.filter(~own | (pl.col("generator") == model))
+    edited.write_csv(folder / "mitigated.csv")
+    foreseen(Mitigation(folder, [refine]))
+    run = Mitigation(folder, [refine], rounds=2).run()
+    prompts = run.prompts.filter(mitigation="refine", group="men")
+    drawn = run.images.join(prompts, on="prompt_id", how="semi")
+    assert drawn.group_by("generator").len().sort("generator").rows() == [("alpha", 2), ("beta", 2)]
+    if model is None:
+        assert read(folder).filter(own, mitigation="refine")["generator"].to_list() == [None]
+
+
+def test_a_row_for_all_models_is_made_for_those_alone_that_have_none(server, folder):
+    Mitigation(folder, ["suffix:in many styles"]).rewrite()
+    one = read(folder).filter(query="cup for men").with_columns(generator=pl.lit("beta"), prompt=pl.lit("x"))
+    one.write_csv(folder / "mitigated.csv")
+    Mitigation(folder, ["suffix:in many styles"]).rewrite()
+    assert read(folder).select("generator", "query", "prompt").rows() == [
+        ("beta", "cup for men", "x"),
+        ("alpha", "cup for men", "cup for men, in many styles"),
+        (None, "cup for women", "cup for women, in many styles"),
+    ]
+
+
+def test_what_was_invalid_is_asked_again_where_its_row_is_deleted(server, folder):
+    refine = entry(server, "refine", "writer")
+    server.judge["writer"] = lambda question: {"reason": "r", "prompt": "Another thing"}
+    with pytest.raises(IncompleteError, match="refine: none of 4 prompts has a mitigated one, the first bec"):
+        Mitigation(folder, [refine]).run()
+    before = len(server.received)
+    with pytest.raises(IncompleteError, match=r"Delete its rows from mitigated\.csv, and the same command"):
+        Mitigation(folder, [refine]).run()
+    assert len(server.received) == before
+    server.judge["writer"] = writer
+    made = read(folder)
+    made.filter(pl.col("generator") == "beta").write_csv(folder / "mitigated.csv")
+    Mitigation(folder, [refine]).rewrite()
+    assert asked(server, before) == {("chat", "writer"): 2}
+    assert dict(read(folder)["status"].value_counts().rows()) == {"invalid": 2, "rewritten": 2}
+    read(folder).head(0).write_csv(folder / "mitigated.csv")
+    Mitigation(folder, [refine]).rewrite()
+    assert asked(server, before) == {("chat", "writer"): 4}  # what was usable comes back as it was
+
+
+def test_a_strategy_without_any_usable_prompt_ends_with_exit_code_3(server, folder):
+    server.judge["writer"] = lambda question: {"reason": "r", "prompt": ""}
+    spec = json.dumps(entry(server, "refine", "writer"))
+    for more in (["--prompts-only"], []):
+        done = CliRunner().invoke(app, ["--quiet", "mitigate", str(folder), "--with", spec, *more])
+        assert isinstance(done.exception, IncompleteError)
+        assert done.exception.exit_code == 3
+
+
+def test_the_model_or_the_pictures_of_another_strategy_are_another_strategy(server, folder):
+    Mitigation(folder, [entry(server, "refine", "writer")]).rewrite()
+    for other in (entry(server, "refine", "critic"), entry(server, "refine", "writer", pictures=2)):
+        with pytest.raises(UsageError, match=r"4 of 4 prompts of 'refine' .* are of another strategy"):
+            Mitigation(folder, [other])

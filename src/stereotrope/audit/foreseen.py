@@ -8,7 +8,15 @@ from typing import Any
 
 from stereotrope.audit.cases import DrawnPrompts
 from stereotrope.audit.mitigated import MitigatedPrompt, read_mitigated
-from stereotrope.audit.mitigating import MITIGATE, Mitigation, PromptTurn, case_of, level_of, mitigated_row
+from stereotrope.audit.mitigating import (
+    MITIGATE,
+    Mitigation,
+    PromptTurn,
+    case_of,
+    level_of,
+    mitigated_row,
+    without_rows,
+)
 from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.clients import Expectation
 from stereotrope.mitigate import Strategy
@@ -34,7 +42,7 @@ def foreseen(asked: Mitigation) -> list[Work]:
     for number in range(1, asked.rounds + 1):
         for one in asked.strategies_of(number):
             units = asked.units(one, number, plan, most)
-            left = [unit for unit in units if _place(one, number, unit) not in {row.place for row in rows}]
+            left = without_rows(level_of(one, number), units, plan, rows)
             known = {id(unit): _known(asked, one, number, unit, drawn, kept, certain) for unit in left}
             open_ = [unit for unit in left if known[id(unit)] is None]
             queries = [unit.original["text"] for unit in open_]
@@ -57,10 +65,6 @@ def foreseen(asked: Mitigation) -> list[Work]:
         else replace(row, expected=_down_to(row.expected, lower.get((row.verb, row.name))))
         for row in upper
     ]
-
-
-def _place(strategy: Strategy, number: int, unit: PromptTurn) -> tuple[str, str | None, str]:
-    return level_of(strategy, number), unit.generator, unit.original["prompt_id"]
 
 
 def _known(

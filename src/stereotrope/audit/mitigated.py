@@ -20,6 +20,7 @@ from stereotrope.inputs.options import shorten
 from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import read_rows
 from stereotrope.inputs.yaml import Source
+from stereotrope.mitigate import REWRITE_STATUSES
 from stereotrope.run import write_atomic
 from stereotrope.tables import KEPT_FROM, factors_of, prompt_id
 
@@ -35,6 +36,9 @@ _NEAR = 0.8
 """Likeness (difflib's ratio) from which a level is taken for a slip in another's name."""
 FURTHER_SEEDS = SEEDS_PER_AUDIT // 2
 """The first of these, beyond that of the audit."""
+MOST_ROUNDS = 20
+_LONGEST_ROUND = 4
+"""Digits."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class MitigatedPrompt:
     prompt: What is sent instead; None where nothing is drawn.
     status, reason: As of :class:`stereotrope.mitigate.Rewrite`.
     by: Who wrote it.
+    strategy: Hash of the strategy that was asked; None where that is not known.
     """
 
     mitigation: str
@@ -59,6 +64,7 @@ class MitigatedPrompt:
     status: str
     reason: str | None
     by: str | None
+    strategy: str | None = None
 
     @property
     def place(self) -> tuple[str, str | None, str]:
@@ -69,11 +75,12 @@ class MitigatedPrompt:
 def read_mitigated(folder: Path) -> list[MitigatedPrompt]:
     """Read the file of a run folder; nothing where there is none.
 
-    Raises MetadataError: A column is missing, a row lacks what it needs, or two are of one place.
+    Raises MetadataError: A column is missing, a row lacks what it needs, or two are of one place, a row for
+        all models being of each.
     """
     if not (folder / MITIGATED_FILE).is_file():
         return []
-    found = read_rows(folder / MITIGATED_FILE)
+    found = read_rows(folder / MITIGATED_FILE, may_be_empty=True)
     for name in ("mitigation", "prompt_id", "prompt"):
         found.require(name, "a prompt that a strategy made")
     made: dict[tuple[str, str | None, str], MitigatedPrompt] = {}
@@ -85,7 +92,31 @@ def read_mitigated(folder: Path) -> list[MitigatedPrompt]:
                 "out"
             )
         made[one.place] = one
+        of_all = [other for other in made.values() if (other.generator is None) != (one.generator is None)]
+        if twice := next((other for other in of_all if _is_of_one_prompt(one, other)), None):
+            raise row.error(
+                f"{one.mitigation!r} of this prompt has a row for all models (`generator` is empty) and one "
+                f"for {shorten(one.generator or twice.generator)}; leave one out, or name a model in each"
+            )
+    _refuse_changed(found.rows, list(made.values()))
     return list(made.values())
+
+
+def _is_of_one_prompt(one: MitigatedPrompt, other: MitigatedPrompt) -> bool:
+    return (one.mitigation, one.prompt_id) == (other.mitigation, other.prompt_id)
+
+
+def _refuse_changed(rows: Sequence[Row], made: Sequence[MitigatedPrompt]) -> None:
+    """Refuse a prompt that is said to be kept, and is neither the query nor what another level sends."""
+    texts: dict[str, set[str | None]] = {}
+    for one in made:
+        texts.setdefault(one.prompt_id, {one.query}).update({one.prompt} if one.status != "kept" else ())
+    for row, one in zip(rows, made, strict=True):
+        if one.status == "kept" and one.query and one.prompt not in (None, *texts[one.prompt_id]):
+            raise row.error(
+                f"column 'status' says kept, and the prompt is another than before, found "
+                f"{shorten(one.prompt)}; write rewritten, or the prompt as it was"
+            )
 
 
 def write_mitigated(folder: Path, rows: Sequence[MitigatedPrompt]) -> None:
@@ -106,9 +137,17 @@ def _read(row: Row) -> MitigatedPrompt:
             f"columns 'mitigation' and 'prompt_id' must be filled in, and no mitigation is called "
             f"{ORIGINAL!r}; fill them in, or leave the row out"
         )
-    if not number.isdecimal() or int(number) < 1:
+    is_round = number.isdecimal() and len(number) <= _LONGEST_ROUND and 1 <= int(number) <= MOST_ROUNDS
+    if not is_round:
         raise row.error(
-            f"column 'round' must be a whole number from 1 on, found {shorten(number)}; correct it"
+            f"column 'round' must be a whole number from 1 to {MOST_ROUNDS}, found {shorten(number)}; "
+            "correct it"
+        )
+    status = row.text("status") or "rewritten"
+    if status not in REWRITE_STATUSES:
+        raise row.error(
+            f"column 'status' must be one of {', '.join(REWRITE_STATUSES)}, found {shorten(status)}; "
+            "correct it"
         )
     text = row.raw("prompt")
     return MitigatedPrompt(
@@ -118,9 +157,10 @@ def _read(row: Row) -> MitigatedPrompt:
         initial,
         row.raw("query") or "",
         text if text and text.strip() else None,
-        row.text("status") or "rewritten",
+        status,
         row.text("reason"),
         row.text("by"),
+        row.text("strategy"),
     )
 
 

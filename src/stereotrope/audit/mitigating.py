@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from stereotrope.audit.cases import DrawnPrompts, Target
 from stereotrope.audit.conductor import Audit
 from stereotrope.audit.mitigated import (
     FACTOR,
+    MITIGATED_FILE,
+    MOST_ROUNDS,
     ORIGINAL,
     MitigatedPrompt,
     draws,
@@ -27,13 +29,14 @@ from stereotrope.audit.plan import Plan, make_plan
 from stereotrope.audit.work import Silent, Watcher, carry_out, said_of, task_of
 from stereotrope.clients import Account
 from stereotrope.errors import BudgetError, IncompleteError, UsageError
+from stereotrope.inputs.options import shorten
 from stereotrope.mitigate import USABLE, Case, Strategy
 from stereotrope.run import Engine, Items, Run, RunFolder, engine_of, is_sealed
 from stereotrope.run import open as open_run
+from stereotrope.tables import fingerprint_of
 
 MITIGATE = "mitigate"
 """Name of the stage in the ledger."""
-MOST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,10 @@ class Mitigation:
                 "'{suffix: in many styles, name: styles}'"
             )
         self._require_drawing(self.plan())
-        there = [row.mitigation for row in read_mitigated(self.folder)]
+        rows = read_mitigated(self.folder)
+        for one in self.strategies:
+            _refuse_another(one, rows)
+        there = [row.mitigation for row in rows]
         for at, one in enumerate(self.strategies):
             if one.follows is not None and one.follows not in [*names[:at], *there]:
                 raise UsageError(
@@ -110,7 +116,7 @@ class Mitigation:
         return self._planned[1]
 
     def _require_drawing(self, plan: Plan) -> None:
-        if not any(draws(plan.requests, one.name) for one in plan.generators):
+        if not _drawing(plan):
             raise UsageError(
                 f"{self.folder}: its pictures were made elsewhere, and no generator of its audit can draw "
                 "what a strategy asks for; add one to `generators` of the audit file, and run it again"
@@ -126,14 +132,33 @@ class Mitigation:
 
         Called again, only what is missing is done.
 
-        Raises Interrupted, BudgetError, IncompleteError: As :meth:`stereotrope.Audit.run`.
+        Raises Interrupted, BudgetError, IncompleteError: As :meth:`stereotrope.Audit.run`, and where a
+            strategy made no usable prompt at all.
         """
         run: Run | None = None
         for number in range(1, self.rounds + 1):
             if not self.rewrite(number, watcher=watcher, stop=stop):
                 break
             run = None if self.is_measured() else self._audited(watcher, stop)
-        return run or self._audited(watcher, stop)
+        run = run or self._audited(watcher, stop)
+        self.require_usable()
+        return run
+
+    def require_usable(self) -> None:
+        """Refuse strategies of which no prompt can be used.
+
+        Raises IncompleteError: There is one.
+        """
+        rows = read_mitigated(self.folder)
+        for one in self.strategies:
+            own = [row for row in rows if row.mitigation == one.name]
+            if own and all(row.prompt is None and row.status not in USABLE for row in own):
+                why = next((row.reason for row in own if row.reason), own[0].status)
+                raise IncompleteError(
+                    f"mitigate: {one.name}: none of {len(own):,} prompts has a mitigated one, the first "
+                    f"because: {shorten(why, 200)}. Delete its rows from {MITIGATED_FILE}, and the same "
+                    "command asks again; or write prompts into them"
+                )
 
     def rewrite(
         self, number: int = 1, *, watcher: Watcher | None = None, stop: threading.Event | None = None
@@ -152,10 +177,14 @@ class Mitigation:
         with RunFolder(self.folder) as into, self._engine.crew(into, needs, watcher.say) as into.crew:
             plan, rows = self.plan(), read_mitigated(self.folder)
             drawn = DrawnPrompts(plan, open_run(self.folder), into.store.get) if self.looks else None
-            made = [*rows]
+            made, unused = [*rows], list[str]()
             for one in self.strategies_of(number):
-                made += self._rewritten(one, number, plan, made, drawn, into, watcher, stop)
+                new = self._rewritten(one, number, plan, made, drawn, into, watcher, stop)
+                made += [row for row, _ in new]
+                unused += [key for row, key in new if key is not None and row.status not in USABLE]
             if made != rows:
+                # The rows say it from here on: from one that is deleted the model is asked again.
+                into.ledger.forget(MITIGATE, unused)
                 write_mitigated(self.folder, made)
         levels = {level_of(one, number) for one in self.strategies}
         return any(row.mitigation in levels for row in made)
@@ -174,31 +203,33 @@ class Mitigation:
         into: RunFolder,
         watcher: Watcher,
         stop: threading.Event,
-    ) -> list[MitigatedPrompt]:
-        """What a strategy makes in a round, of what it has not yet; nothing where it would keep all."""
-        level, there = level_of(strategy, number), {row.place for row in rows}
-        units = [
-            unit
-            for unit in self.units(strategy, number, plan, rows)
-            if (level, unit.generator, unit.original["prompt_id"]) not in there
-        ]
+    ) -> list[tuple[MitigatedPrompt, str | None]]:
+        """What a strategy makes in a round, of what it has not yet, and by which key; nothing where it would
+        keep all.
+        """
+        level = level_of(strategy, number)
+        units = without_rows(level, self.units(strategy, number, plan, rows), plan, rows)
         kept = {id(unit): self.keeps(strategy, unit, drawn, rows) for unit in units}
         cases = {id(unit): case_of(strategy, unit, drawn) for unit in units if kept[id(unit)] is None}
         outcomes = self._ask(strategy, list(cases.values()), into, watcher, stop)
-        new = []
+        new, keys = [], []
         for unit in units:
+            key = strategy.key_of(cases[id(unit)]) if id(unit) in cases else None
             made: Mapping[str, Any] = {
                 "text": unit.before["text"],
                 "status": "kept",
                 "reason": kept[id(unit)],
             }
-            if id(unit) in cases:
-                made = _drawable(outcomes[strategy.key_of(cases[id(unit)])], unit, plan)
-            new.append(mitigated_row(level, number, unit, made, strategy.by if id(unit) in cases else None))
+            if key is not None:
+                made = _drawable(outcomes[key], unit, plan)
+            by = strategy.by if key is not None else None
+            new.append(mitigated_row(level, number, unit, made, by, identity_of(strategy)))
+            keys.append(key)
         if units:
             watcher.say(_told(level, new))
         is_more = number == 1 or any(row.mitigation == level for row in rows)
-        return new if is_more or any(row.status == "rewritten" for row in new) else []
+        is_used = is_more or any(row.status == "rewritten" for row in new)
+        return list(zip(new, keys, strict=True)) if is_used else []
 
     def units(
         self, strategy: Strategy, number: int, plan: Plan, rows: Sequence[MitigatedPrompt]
@@ -207,7 +238,7 @@ class Mitigation:
         own = originals(plan.prompts).filter(pl.col(FACTOR) == ORIGINAL).drop_nulls("text").to_dicts()
         models: Iterable[str | None] = [None]
         if strategy.looks or strategy.follows is not None or self.target is not None:
-            models = [one.name for one in plan.generators if draws(plan.requests, one.name)]
+            models = _drawing(plan)
         earlier = {row.place: row.prompt for row in rows}
         units = []
         for model in models:
@@ -215,7 +246,8 @@ class Mitigation:
                 before = original
                 for past in range(1, number):
                     level = level_of(strategy, past)
-                    text = earlier.get((level, model, original["prompt_id"]))
+                    at = original["prompt_id"]
+                    text = earlier.get((level, model, at), earlier.get((level, None, at)))
                     before = mitigated_prompt(original, level, text) if text is not None else before
                 units.append(PromptTurn(model, original, before))
         return units
@@ -286,6 +318,51 @@ def level_of(strategy: Strategy, number: int) -> str:
     return strategy.name if number == 1 else f"{strategy.name}, round {number}"
 
 
+def identity_of(strategy: Strategy) -> str:
+    """Hash of all that decides what a strategy makes of a prompt."""
+    shown = strategy.n_pictures if strategy.looks else None
+    parameters = {"strategy": strategy.fingerprint, "follows": strategy.follows, "pictures": shown}
+    return fingerprint_of(MITIGATE, 1, parameters)
+
+
+def without_rows(
+    level: str, units: Sequence[PromptTurn], plan: Plan, rows: Sequence[MitigatedPrompt]
+) -> list[PromptTurn]:
+    """Those of which a level has no row. A row for all models is of each; one for all that some models have
+    rows of their own of is left for the others.
+    """
+    there, left = {row.place for row in rows}, list[PromptTurn]()
+    for unit in units:
+        at = unit.original["prompt_id"]
+        if {(level, None, at), (level, unit.generator, at)} & there:
+            continue
+        lacking = [model for model in _drawing(plan) if (level, model, at) not in there]
+        if unit.generator is not None or len(lacking) == len(_drawing(plan)):
+            left.append(unit)
+        else:
+            left += [replace(unit, generator=model) for model in lacking]
+    return left
+
+
+def _drawing(plan: Plan) -> list[str]:
+    """Models that draw what a strategy asks for."""
+    return [one.name for one in plan.generators if draws(plan.requests, one.name)]
+
+
+def _refuse_another(strategy: Strategy, rows: Sequence[MitigatedPrompt]) -> None:
+    """Refuse a strategy whose level holds prompts of another."""
+    levels = {level_of(strategy, number) for number in range(1, MOST_ROUNDS + 1)}
+    own = [row for row in rows if row.mitigation in levels]
+    others = [row for row in own if row.strategy not in (None, identity_of(strategy))]
+    if others:
+        raise UsageError(
+            f"{MITIGATED_FILE}: {len(others):,} of {len(own):,} prompts of {strategy.name!r} (the first: "
+            f"{shorten(others[0].prompt or others[0].query)}) are of another strategy, or of this one with "
+            f"other options; give this one a level of its own (`name: {strategy.name}-2`), or delete those "
+            "rows, and it makes them"
+        )
+
+
 def _payload(strategy: Strategy, key: str, case: Case, result: Any) -> Mapping[str, Any]:
     return strategy.payload(result)
 
@@ -309,12 +386,17 @@ def _drawable(made: Mapping[str, Any], unit: PromptTurn, plan: Plan) -> Mapping[
 
 
 def mitigated_row(
-    level: str, number: int, unit: PromptTurn, made: Mapping[str, Any], by: str | None
+    level: str,
+    number: int,
+    unit: PromptTurn,
+    made: Mapping[str, Any],
+    by: str | None,
+    strategy: str | None = None,
 ) -> MitigatedPrompt:
     """The row of what was made of a prompt."""
     original = unit.original
     place = (level, number, unit.generator, original["prompt_id"], original["text"])
-    return MitigatedPrompt(*place, made["text"], made["status"], made["reason"], by)
+    return MitigatedPrompt(*place, made["text"], made["status"], made["reason"], by, strategy)
 
 
 def _told(level: str, new: Sequence[MitigatedPrompt]) -> str:

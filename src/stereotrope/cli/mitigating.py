@@ -102,6 +102,7 @@ def mitigate_run(
     elif prompts_only:
         with working(settings) as (watcher, stop):
             asked.rewrite(watcher=watcher, stop=stop)
+        asked.require_usable()
         told = f"{folder / MITIGATED_FILE}: edit it, then run this command without --prompts-only"
         print_line(safe(told), console(settings))
     else:

@@ -119,7 +119,9 @@ def picture_column(found: RowFile, *, option: str) -> str:
     )
 
 
-def read_rows(path: Path, *, name: str | None = None, most: int = MOST_DATA) -> RowFile:
+def read_rows(
+    path: Path, *, name: str | None = None, most: int = MOST_DATA, may_be_empty: bool = False
+) -> RowFile:
     """Read a file of rows: CSV (``.csv``, ``.tsv``), JSON lines (``.jsonl``, ``.ndjson``) or ``.parquet``.
 
     Under another name it is JSON lines when it begins with ``{``, else CSV. CSV is separated by commas,
@@ -128,6 +130,7 @@ def read_rows(path: Path, *, name: str | None = None, most: int = MOST_DATA) -> 
 
     name: What messages call it; its name without folders when None.
     most: Bytes that it has at most.
+    may_be_empty: Whether a header without rows will do.
     Raises MetadataError: Not there, none of these, not UTF-8, ragged, badly quoted, or without rows.
         The message begins with ``file:line:``.
     """
@@ -138,7 +141,7 @@ def read_rows(path: Path, *, name: str | None = None, most: int = MOST_DATA) -> 
     else:
         text = _decoded(name, data)
         found = _jsonl(name, text) if _kind_of(path, name, text) == "json" else _csv(name, text)
-    if not found.rows:
+    if not found.rows and not may_be_empty:
         raise MetadataError(f"{found.where}: must have at least one row, found none; add the rows")
     return replace(found, data=data)
 

@@ -3,6 +3,15 @@
 A strategy is registered beside its code; packages of others name theirs under ``stereotrope.strategies``.
 """
 
-from stereotrope.mitigate.contract import STRATEGIES, USABLE, Case, Rewrite, Strategy, create, strategy
+from stereotrope.mitigate.contract import (
+    REWRITE_STATUSES,
+    STRATEGIES,
+    USABLE,
+    Case,
+    Rewrite,
+    Strategy,
+    create,
+    strategy,
+)
 
-__all__ = ["STRATEGIES", "USABLE", "Case", "Rewrite", "Strategy", "create", "strategy"]
+__all__ = ["REWRITE_STATUSES", "STRATEGIES", "USABLE", "Case", "Rewrite", "Strategy", "create", "strategy"]

@@ -15,6 +15,7 @@ from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.plugins import Registry, require_facts, require_result
 
 RewriteStatus = Literal["rewritten", "kept", "redrawn", "refused", "invalid"]
+REWRITE_STATUSES: tuple[str, ...] = get_args(RewriteStatus)
 USABLE = ("rewritten", "kept", "redrawn")
 """Those with a text."""
 
@@ -54,9 +55,9 @@ class Rewrite:
 
     def __post_init__(self) -> None:
         usable = self.status in USABLE
-        if self.status not in get_args(RewriteStatus) or bool(self.text and self.text.strip()) != usable:
+        if self.status not in REWRITE_STATUSES or bool(self.text and self.text.strip()) != usable:
             raise ValueError(
-                f"status is one of {', '.join(get_args(RewriteStatus))}, and a text belongs to the first "
+                f"status is one of {', '.join(REWRITE_STATUSES)}, and a text belongs to the first "
                 f"{len(USABLE)} alone; found {self.status!r:.40} with {self.text!r:.40}"
             )
 
