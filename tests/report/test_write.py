@@ -228,6 +228,27 @@ def test_a_torn_picture_is_said_and_does_not_stop_the_report(
     assert "this picture can no longer be read" in page.text
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_lost_pictures_are_counted_apart_from_refused_requests(
+    make_run: Callable[..., Any], tmp_path: Path, n: int
+) -> None:
+    run = make_run(missing=[], notes=[])
+    run.images = run.images.with_columns(status=pl.lit("ok"), reason=pl.lit(None, pl.String))
+    kept = next(iter(run.pictures.values()))
+    ids = run.images["image_id"].to_list()
+    run.pictures = dict.fromkeys(ids, kept)
+    said: list[str] = []
+    whole = Reader(report.write(run, out=tmp_path / "a", say=said.append).read_text(encoding="utf-8"))
+    assert "Nothing is missing: all 4 pictures could be used" in whole.text
+    assert said == []
+    run.pictures |= dict.fromkeys(ids[:n], kept[:60])
+    page = Reader(report.write(run, out=tmp_path / "b", say=said.append).read_text(encoding="utf-8"))
+    assert said[0].startswith(f"{n} of 4 pictures that were looked at can no longer be read: lost")
+    assert said[0] in page.text
+    assert "Nothing is missing" not in page.text
+    assert "All 4 pictures could be used" in page.text
+
+
 def test_labels_of_two_annotators_stand_side_by_side(objects_run: Any, tmp_path: Path) -> None:
     again = objects_run.labels.filter(pl.col("attribute") == "text_presence").with_columns(
         annotator=pl.lit("rater")

@@ -188,3 +188,19 @@ def test_a_place_that_cannot_be_reached_or_ends_with_the_command_is_refused(tmp_
         main(["run", *where, "--pictures", "memory://x"])
     assert "memory ends with this command" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_picture_that_is_not_at_its_place_has_no_stamp_and_all_have_one_where_that_cannot_be_asked(
+    tmp_path: Path, url: str
+) -> None:
+    store, other = PictureStore(tmp_path, url), f"pictures/00/{'0' * 64}.png"
+    path = store.put(png(1)).path
+    assert (store.stamp(path) is None, store.stamp(other)) == (False, None)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("503 slow down")
+
+    away = PictureStore(tmp_path, url)
+    assert away.place is not None
+    away.place._files = type("Failing", (), {"find": fail})()
+    assert away.stamp(other) is not None

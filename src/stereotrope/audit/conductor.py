@@ -386,7 +386,8 @@ def _finish(
     watcher.stage("report", 1, 0)
     into.ledger.close()
     run = open_run(into.path)
-    report.write(run, figures=plan.spec.report.figures, words=measure_words, stop=stop)
+    how: dict[str, Any] = {"figures": plan.spec.report.figures, "words": measure_words}
+    report.write(run, stop=stop, say=watcher.say, **how)
     watcher.advance("report", 1)
     if missing:
         over = any(one.budget for one in missing)

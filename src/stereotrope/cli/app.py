@@ -226,8 +226,8 @@ def report(
     from stereotrope.run import writing
 
     run = open_run(folder)
-    with working(settings) as (_, stop), nullcontext() if output is not None else writing(folder):
-        page = reports.write(run, out=output, stop=stop)
+    with working(settings) as (watcher, stop), nullcontext() if output is not None else writing(folder):
+        page = reports.write(run, out=output, stop=stop, say=watcher.say)
     typer.echo(visible(str(page)))
     if open_report:
         typer.launch(str(page))

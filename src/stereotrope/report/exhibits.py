@@ -20,6 +20,7 @@ from stereotrope.pictures import decode
 from stereotrope.report.charts.lanes import processors
 from stereotrope.report.kept import FOLDER, KeptTexts
 from stereotrope.report.material import Material, image_ids, words
+from stereotrope.report.numbers import count, thousands
 from stereotrope.report.sheets import Sheet
 from stereotrope.run import Run, refuse_stopped
 
@@ -79,6 +80,18 @@ class Thumbnails:
         n_usable = sum(sheet.n_usable for sheet in material.sheets)
         made.left_out = n_usable - len([i for i in small if i in made.uris or i in made.broken])
         return made
+
+    @property
+    def told(self) -> str | None:
+        """What there is to say of pictures that could not be shown; None where there are none."""
+        if not self.broken:
+            return None
+        n = len(self.broken | self.uris.keys() | self.large.keys())
+        return (
+            f"{thousands(len(self.broken))} of {count(n, 'picture')} that were looked at can no longer be "
+            "read: lost, changed, or their place is out of reach. Labels and scores are of the pictures as "
+            "they were; the command that made the run makes lost ones anew."
+        )
 
     def best(self, image: str) -> str | None:
         """The largest thumbnail of an image, None where there is none."""

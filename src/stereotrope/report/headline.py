@@ -213,12 +213,12 @@ def _table(
     }
 
 
-def missing_table(material: Material) -> dict[str, Any]:
-    """What is missing, as a table of texts, with what there is to say of it."""
+def missing_table(material: Material, lost: str | None = None) -> dict[str, Any]:
+    """What is missing, as a table of texts, with what there is to say of it, and of pictures lost since."""
     records, counts = missing_counts(material)
     return {
-        "sentence": _missing_sentence(material, records),
-        "items": _missing_items(material),
+        "sentence": _missing_sentence(material, records, is_lost=lost is not None),
+        "items": [*filter(None, [lost]), *_missing_items(material)],
         "notes": first_notes(material),
         "columns": counts.columns,
         "rows": [
@@ -340,7 +340,7 @@ def _not_made(material: Material) -> int:
     return sum(int(i["n"]) for i in material.info.get("missing") or [] if i["stage"] == "generate")
 
 
-def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
+def _missing_sentence(material: Material, records: list[dict[str, Any]], *, is_lost: bool) -> str:
     if not records:
         return "No picture was made."
     total, refused, excluded, absent, labels = (
@@ -350,7 +350,7 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     quality = material.quality_counts
     lacking = refused or excluded or absent or without or "blank" in quality
     if not lacking and not _missing_items(material):
-        nothing = "All" if first_notes(material) or not labels else "Nothing is missing: all"
+        nothing = "All" if is_lost or first_notes(material) or not labels else "Nothing is missing: all"
         said = f"all {count(labels, 'label has', 'labels have')} a value" if labels else "there is no label"
         sentence = f"{nothing} {count(total, 'picture')} could be used and {said}."
         return " ".join([sentence, *_of_quality(quality)])

@@ -33,6 +33,8 @@ class Page:
     html: str
     figures: Sequence[Figure]
     drawings: Mapping[str, Mapping[str, Any]]
+    lost: str | None = None
+    """What there is to say of pictures that can no longer be read."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
     }
     html = render_document("page.html.j2", context, script=_script())
     drawings = {name: spec for block in blocks for name, spec in block.drawings.items()}
-    return Page(html, figures, drawings)
+    return Page(html, figures, drawings, thumbs.told)
 
 
 def _parts(material: Material, sections: Sequence[Section], shown: Exhibits) -> list[_Part]:

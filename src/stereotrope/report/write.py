@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -34,6 +35,7 @@ def write(
     budget: int = BUDGET,
     words: Words | None = None,
     stop: threading.Event | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Path:
     """Write the report of a run: the page, its tables and its figures, each file whole or not at all.
 
@@ -49,6 +51,7 @@ def write(
         and the page says so.
     words: Makes the words of measures where the run stores none, as older ones do.
     stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
+    say: Is told how many pictures can no longer be read, where there are some.
 
     Returns: The page, ``index.html``: one file, no script or picture from elsewhere.
 
@@ -64,6 +67,8 @@ def write(
         for place in (folder, tables.folder, drawings.folder):
             sweep(place, below=False)
         page = build(material, budget=budget, stop=stop)
+        if page.lost is not None and say is not None:
+            say(page.lost)
         Exports(folder, stop).write(_PAGE, page.html.encode("utf-8"))
         _write_tables(material, tables)
         _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")

@@ -249,11 +249,15 @@ class Run:
         _, path, status, reason = found.row(0)
         if path is None:
             raise UsageError(f"image {image_id!r} has no picture: {status} ({reason or 'no reason given'})")
-        return PictureStore(self.path).get(path)
+        return self._store.get(path)
+
+    @functools.cached_property
+    def _store(self) -> PictureStore:
+        return PictureStore(self.path)
 
     def stamps(self, image_ids: Sequence[str]) -> dict[str, str]:
         """Return of each image that has a picture what stays while the picture's file is as it was."""
-        store, named = PictureStore(self.path), pl.Series(image_ids, dtype=pl.String)
+        store, named = self._store, pl.Series(image_ids, dtype=pl.String)
         rows = self._stored.filter(pl.col("image_id").is_in(named.implode())).select("image_id", "path")
         stamps = {image: store.stamp(path) for image, path in rows.drop_nulls().iter_rows()}
         return {image: stamp for image, stamp in stamps.items() if stamp is not None}

@@ -146,11 +146,21 @@ class PictureStore:
     def _listed(self) -> set[str]:
         return set() if self.place is None else self.place.names()
 
+    @cached_property
+    def _there(self) -> set[str] | None:
+        try:
+            return self._listed
+        except PictureUnavailable:
+            return None
+
     def stamp(self, path: str) -> str | None:
-        """Return what stays while the file of a picture is as it was; None where it is missing."""
+        """Return what stays while the file of a picture is as it was; None where it is missing.
+
+        Where its place elsewhere cannot be listed just now, none counts as missing.
+        """
         sha256 = _sha256_of(path)
         if self.place is not None:  # whose files are not looked at one by one
-            return sha256
+            return sha256 if self._there is None or path in self._there else None
         try:
             told = (self.root / path).stat()
         except OSError:

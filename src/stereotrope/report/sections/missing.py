@@ -15,7 +15,7 @@ _MOST_REASONS = 40
 
 
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
-    missing = missing_table(material)
+    missing = missing_table(material, shown.thumbs.told)
     content = {**missing, "reasons": _reasons(material)[:_MOST_REASONS]}
     content["table"] = plain_table("What is missing, by model and group", missing, "missing")
     return [Block("missing", content)]
