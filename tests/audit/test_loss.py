@@ -13,7 +13,7 @@ from tests.generate.remote.asking import fast
 import stereotrope as st
 from stereotrope.cli import main
 from stereotrope.errors import RunDamaged
-from stereotrope.run import Ledger
+from stereotrope.run import Ledger, RunFolder
 from stereotrope.testing import Loopback
 
 N = 40
@@ -170,6 +170,25 @@ def test_an_older_ledger_that_lacks_labels_alone_is_refused_by_its_calls(server,
     (folder / "images.parquet").unlink()
     audit.run(folder)
     assert len(server.received) > asked
+
+
+def test_a_stop_while_a_lost_picture_is_made_again_is_no_other_ledger(server, tmp_path) -> None:
+    folder, audit = tmp_path / "run", st.Audit.from_text(audit_of(server).replace(f": {N},", ": 3,"))
+    run = audit.run(folder)
+    asked, file = len(server.received), folder / run.images["path"][0]
+    data = file.read_bytes()
+    file.unlink()
+    with RunFolder(folder) as into:
+        into.verify_pictures("generate")
+    file.write_bytes(data)  # as a run leaves it that is killed before it records the picture
+    again = audit.run(folder)
+    assert len(server.received) == asked + 1
+    assert again.images["sha256"].to_list() == run.images["sha256"].to_list()
+    with RunFolder(folder) as into:
+        into.verify_pictures("generate")
+        into.ledger.forget("generate", [run.images["image_id"][0]])  # what it did not forget itself
+    with pytest.raises(RunDamaged, match=r"it lacks 1 of 3 pictures that images.parquet has"):
+        audit.run(folder)
 
 
 def test_a_picture_that_is_lost_is_made_again_whatever_the_tables_say(server, tmp_path) -> None:

@@ -13,7 +13,7 @@ from stereotrope.clients import BEGUN
 from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run import Ledger, PictureStore, Run
 from stereotrope.run import open as open_run
-from stereotrope.run.folder import read_info
+from stereotrope.run.folder import FORGOTTEN, read_info
 
 _SETTLED = ("ok", "refused")
 _IMAGES = "images.parquet"
@@ -54,13 +54,15 @@ def refuse_paying_again(plan: Plan, folder: Path, ledger: Ledger) -> None:
 def _refuse_other_ledger(plan: Plan, folder: Path) -> None:
     """Refuse a ledger of another run, or an older copy, by the pictures or the calls to models that it lacks.
 
-    A picture that is lost itself is made again, whatever the tables say of it.
+    A picture that is lost itself is made again, whatever the tables say of it, also where a stop left it
+    without a row.
     """
     settled = _settled(plan, folder)
     if settled is None:
         return
     with Ledger(folder / "ledger.db", readonly=True) as ledger:
         lost = settled[ledger.missing_at(GENERATE, settled["image_id"])]
+        lost = lost.filter(~pl.col("image_id").is_in([*ledger.get_all(FORGOTTEN)]))
         totals = ledger.totals()
     begun, calls = totals.get(BEGUN, 0), read_info(folder).get("calls", 0)
     if not lost.height and begun >= calls:

@@ -38,6 +38,8 @@ FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)
 """Formats that are read; what the first says otherwise is migrated on reading."""
 INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
+FORGOTTEN = "forgotten"
+"""Name in the ledger of items whose picture was lost, by key, until they are made again."""
 EMBEDDINGS_FOLDER = "embeddings"
 _ZSTD_LEVEL = 3
 _ROW_GROUP, _VECTORS = 262_144, 16_384
@@ -95,23 +97,28 @@ class RunFolder:
     def verify_pictures(self, stage: str) -> None:
         """Check every picture the ledger speaks of; what is damaged is made again.
 
-        A picture that is missing or changed moves to ``quarantine/``, its item is forgotten, and
-        :attr:`notes` says so. Payloads of ``stage`` name their picture in ``path``; those without one
-        (refusals) are left alone.
+        A picture that is missing or changed moves to ``quarantine/``, its item is forgotten, which the ledger
+        notes, and :attr:`notes` says so. Payloads of ``stage`` name their picture in ``path``; those without
+        one (refusals) are left alone.
 
         Raises RunDamaged: All pictures are gone, with their folder: it may have been moved.
         """
         whole: bool | None = None
         n_lost = 0
         gone: dict[str, str] = {}
+        noted = self.ledger.get_all(FORGOTTEN).keys()
         for payloads in self.ledger.parts(stage):
+            if made := noted & payloads.keys():
+                self.ledger.forget(FORGOTTEN, made)
             paths = {key: payload["path"] for key, payload in payloads.items() if payload.get("path")}
             whole = self.store.has_room if whole is None and paths else whole
             n_lost += 0 if whole else len(paths)
             damaged = self.store.damaged(set(paths.values()) - gone.keys()) if whole else {}
             self.store.remove_damaged(damaged)
             gone |= damaged
-            self.ledger.forget(stage, [key for key, path in paths.items() if path in gone])
+            if lost := [key for key, path in paths.items() if path in gone]:
+                self.ledger.put_many(FORGOTTEN, {key: {} for key in lost})
+                self.ledger.forget(stage, lost)
         if n_lost:
             where, anew = str(self.path / "pictures"), "make an empty folder there"
             if self.store.place is not None:
