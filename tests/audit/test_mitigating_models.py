@@ -15,7 +15,7 @@ from stereotrope.audit.cases import Target
 from stereotrope.audit.foreseen import foreseen
 from stereotrope.audit.mitigating import Mitigation
 from stereotrope.cli import app
-from stereotrope.errors import BudgetError, IncompleteError, UsageError
+from stereotrope.errors import BudgetError, IncompleteError, MetadataError, UsageError
 from stereotrope.testing import Judge, Loopback
 
 MODELS = ("alpha", "beta")
@@ -386,3 +386,14 @@ def test_the_model_or_the_pictures_of_another_strategy_are_another_strategy(serv
     for other in (entry(server, "refine", "critic"), entry(server, "refine", "writer", pictures=2)):
         with pytest.raises(UsageError, match=r"4 of 4 prompts of 'refine' .* are of another strategy"):
             Mitigation(folder, [other])
+
+
+def test_a_prompt_that_is_kept_is_that_of_the_query_or_of_another_round_of_the_model(server, folder):
+    Mitigation(folder, [entry(server, "refine", "writer")]).rewrite()
+    edited = read(folder).with_row_index()
+    edited = edited.with_columns(status=pl.when(index=0).then(pl.lit("kept")).otherwise("status"))
+    edited.drop("index").write_csv(folder / "mitigated.csv")
+    with pytest.raises(
+        MetadataError, match=r"mitigated\.csv:2: column 'status' says kept, and the prompt is"
+    ):
+        st.Audit.from_run(folder).run(folder)

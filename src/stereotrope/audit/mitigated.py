@@ -108,11 +108,17 @@ def _is_of_one_prompt(one: MitigatedPrompt, other: MitigatedPrompt) -> bool:
 
 def _refuse_changed(rows: Sequence[Row], made: Sequence[MitigatedPrompt]) -> None:
     """Refuse a prompt that is said to be kept, and is neither the query nor what another level sends."""
-    texts: dict[str, set[str | None]] = {}
+    by_prompt: dict[str, list[MitigatedPrompt]] = {}
     for one in made:
-        texts.setdefault(one.prompt_id, {one.query}).update({one.prompt} if one.status != "kept" else ())
+        by_prompt.setdefault(one.prompt_id, []).append(one)
     for row, one in zip(rows, made, strict=True):
-        if one.status == "kept" and one.query and one.prompt not in (None, *texts[one.prompt_id]):
+        if one.status != "kept" or not one.query or one.prompt in (None, one.query):
+            continue
+        others = (other for other in by_prompt[one.prompt_id] if other.mitigation != one.mitigation)
+        before = {
+            o.prompt for o in others if o.generator == one.generator or None in (o.generator, one.generator)
+        }
+        if one.prompt not in before:
             raise row.error(
                 f"column 'status' says kept, and the prompt is another than before, found "
                 f"{shorten(one.prompt)}; write rewritten, or the prompt as it was"
