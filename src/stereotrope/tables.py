@@ -202,6 +202,7 @@ ESTIMATES = (
     Column("denominator", _I, "of how many, likewise"),
     Column("numerator_reference", _I, "of a difference of shares: what the reference counts; else null"),
     Column("n_categories", _I, "k: groups or elements counted, where the score depends on it; else null"),
+    Column("by_seed", _S, "JSON: [seed, sum, number] of pictures that value is a mean of; null if not known"),
     Column(
         "n_excluded",
         _I,

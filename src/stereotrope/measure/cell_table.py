@@ -70,6 +70,9 @@ class CellTable:
     """``cell, value, prompt_id, k``: how many pictures of a prompt have a value that counts."""
     seeds: SharedSeeds | None = None
     """What is known of seeds, where prompts share some."""
+    _drawn: pl.DataFrame | None = None
+    """``cell, value, seed, k``: how many pictures of a seed have a value, of cells all of whose seeds are
+    known; None without seeds."""
 
     def levels_of(self, cells: pl.Series) -> pl.DataFrame:
         """The factors of some cells."""
@@ -109,6 +112,18 @@ class CellTable:
         asked = pl.DataFrame({_CELL: cell.cast(pl.UInt32), "value": category})
         found = asked.join(self.values, on=[_CELL, "value"], how="left", maintain_order="left")
         return found["k"].fill_null(0)
+
+    def by_seed(self, cell: pl.Series, category: pl.Series) -> pl.Series:
+        """The column ``by_seed`` of estimates of the share of a value in each of some cells."""
+        if self._drawn is None:
+            return pl.repeat(None, len(cell), dtype=pl.String, eager=True)
+        asked = pl.DataFrame({_CELL: cell.cast(pl.UInt32), "value": category}).with_row_index("row")
+        n = self._drawn.group_by(_CELL, SEED_COLUMN).agg(n=pl.col("k").sum())
+        keys = [_CELL, "value", SEED_COLUMN]
+        rows = asked.join(n, on=_CELL).join(self._drawn, on=keys, how="left").sort("row", SEED_COLUMN)
+        each = pl.format("[{}, {}, {}]", SEED_COLUMN, pl.col("k").fill_null(0), "n")
+        told = rows.group_by("row").agg(by_seed=pl.format("[{}]", each.str.join(", ")))
+        return asked.join(told, on="row", how="left", maintain_order="left")["by_seed"]
 
     def clusters(self, cell: pl.Series, category: pl.Series) -> PromptCounts:
         """How many images of each prompt of some cells have a value."""
@@ -331,7 +346,12 @@ def read_cell_table(
     seeds = SharedSeeds.of(by_seed, told.height) if shared else None
     if seeds is not None:
         told = told.with_columns(dependent=pl.col("dependent") | pl.Series(seeds.alike > 0))
-    return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen, seeds)
+    drawn = None
+    if shared and rows.schema[SEED_COLUMN].is_numeric():
+        whole = pl.col(SEED_COLUMN).is_not_null().all().over(_CELL)
+        keys = [_CELL, "value", SEED_COLUMN]
+        drawn = by_seed.filter(whole).group_by(keys, maintain_order=True).agg(pl.col("k").sum())
+    return CellTable(design[index[_PLACE]] if by else design, told.select(_CLAIMED), left, seen, seeds, drawn)
 
 
 def _counted_labels(

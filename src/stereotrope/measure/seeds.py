@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN, Claim
+from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN, SEEDS_COUNTED, Claim
 from stereotrope.stats import (
     FEW_TOGETHER,
     ICC_GRID,
@@ -20,9 +20,11 @@ from stereotrope.stats import (
     Scatter,
     crossed_evidence,
     crossed_weights,
+    special,
 )
 from stereotrope.stats.arrays import Floats
 
+_DRAWN = ("unit", "side", SEED_COLUMN)
 _CELL, _ROW = "cell", "row"
 _TYPES = (pl.UInt32, pl.String, pl.String, pl.Int64, pl.Int64)
 SeedCounts = Mapping[tuple[str, str | None, int | None], int]
@@ -255,6 +257,85 @@ def across_units(frame: pl.DataFrame, claim: Claim, units: NDArray[np.int64]) ->
     if told.null_count() or not share_seeds(units, seeds):
         return claim, None
     return replace(claim, dependent=True), Across(units, seeds)
+
+
+class MeanGap(NamedTuple):
+    """What seeds do to a mean of differences of scores, whose units are prompts, scenarios or queries.
+
+    reach: How many times as far an interval reaches for it; 1 where units share no seeds that are known.
+    few: Number of seeds where units share some, but fewer than can be told from them; else 0.
+    """
+
+    reach: float = 1.0
+    few: int = 0
+
+    @classmethod
+    def of(cls, drawn: pl.DataFrame, *, level: float) -> MeanGap:
+        """Of differences of means of pictures or sets.
+
+        drawn: What each mean is of: ``unit, side, seed, n``, the ``sum`` over so many, and by how much a
+            picture or set more of it moves the mean of the differences, ``weight``; of each unit weights of
+            sides cancel.
+        """
+        if drawn.is_empty():
+            return cls()
+        unit, side, seed = (drawn[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in _DRAWN)
+        n_units, n_seeds = int(unit.max()) + 1, int(seed.max()) + 1
+        if n_units < FEWEST_PROMPTS or len(np.unique(unit * n_seeds + seed)) <= n_seeds:
+            return cls()
+        if n_seeds < FEWEST_SEEDS:
+            return cls(few=n_seeds)
+        n, sums, weight = (drawn[name].to_numpy().astype(np.float64) for name in ("n", "sum", "weight"))
+        cell = np.unique(unit * (int(side.max()) + 1) + side, return_inverse=True)[1]
+        means = np.bincount(cell, sums) / np.bincount(cell, n)
+        gap = np.asarray(np.bincount(unit, weight * sums), np.float64)
+        each = np.rint(n).astype(np.int64)
+        # What a unit moves is added, all of it alike; where a side is a picture or two they are its mean.
+        about = means[cell]
+        if n.sum() < FEW_TOGETHER * len(means):
+            of_cell = unit[np.unique(cell, return_index=True)[1]]
+            about = (np.bincount(of_cell, means) / np.bincount(of_cell))[unit]
+            gap = np.zeros(n_units)
+        shown = _members(sums, each)
+        across = Across(np.repeat(unit, each), np.repeat(seed, each))
+        moved = np.repeat(weight, each) * (shown - np.repeat(about, each))
+        moved += (gap / np.bincount(across.cluster))[across.cluster]
+        return cls(across.reach(moved, level=level))
+
+    @property
+    def words(self) -> str:
+        """What the method says of them."""
+        if self.few:
+            return f", with {self.few} shared seed{'s' * (self.few > 1)} alone"
+        return f", {SEEDS_COUNTED}" * (self.reach > 1)
+
+    def weakened(self, p: float) -> float:
+        """p of a test that exchanges sides of units, which leaves what seeds do to one side as it is."""
+        return float(2 * special.ndtr(special.ndtri(p / 2) / self.reach)) if self.reach > 1 else p
+
+    def widened(self, value: float, end: float) -> float:
+        """An end of an interval by the scatter of units."""
+        return value + self.reach * (end - value) if self.reach > 1 else end
+
+
+NOTHING_OF_SEEDS = MeanGap()
+
+
+def drawn_by_seed(by_seed: pl.Series) -> pl.DataFrame | None:
+    """``row, seed, sum, n`` of the column ``by_seed`` of estimates; None where it is not known of each."""
+    if by_seed.is_empty() or by_seed.null_count():
+        return None
+    told = by_seed.cast(pl.String).str.json_decode(pl.List(pl.List(pl.Float64)))
+    frame = pl.DataFrame({_ROW: pl.int_range(len(told), eager=True), "of": told}).explode("of")
+    seed, total, n = (pl.col("of").list.get(at) for at in range(3))
+    return frame.drop_nulls("of").select(_ROW, seed.alias(SEED_COLUMN), total.alias("sum"), n.alias("n"))
+
+
+def _members(sums: Floats, n: NDArray[np.int64]) -> Floats:
+    """What each of so many pictures shows, that a sum is of: 1 or 0, or the sum where there is one."""
+    shown = np.repeat(np.where(n == 1, sums, 0.0), n)
+    place = np.arange(len(shown)) - np.repeat(np.cumsum(n) - n, n)
+    return np.where(np.repeat(n > 1, n) & (place < np.repeat(sums, n)), 1.0, shown)
 
 
 def share_seeds(prompt: NDArray[np.int64], seed: NDArray[np.int64]) -> bool:

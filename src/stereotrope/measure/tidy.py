@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.units import SEED_COLUMN, seeds_shared, unit_ids
+from stereotrope.measure.units import SEED_COLUMN, seeds_across, seeds_shared, unit_ids
 from stereotrope.stats import benjamini_hochberg
 from stereotrope.tables import (
     ESTIMATES,
@@ -186,11 +186,17 @@ def read_labels(
 
 
 def count_alike(
-    data: Any, *, factors: Sequence[str], attributes: Collection[str] | None = None, argument: str = "by"
+    data: Any,
+    *,
+    factors: Sequence[str],
+    attributes: Collection[str] | None = None,
+    argument: str = "by",
+    across: bool = False,
 ) -> pl.DataFrame:
     """Labels with all that are alike counted in one row, for measures that see no image by itself.
 
     data, factors, attributes, argument: As for :func:`read_labels`.
+    across: Whether ``seed`` is kept where prompts of several combinations share some, too.
 
     Returns: ``n_subjects``, the factors, ``attribute, value``, and of ``excluded, prompt_id, scenario,
     annotator`` what the frame has, ``seed`` where several prompts of a combination share some; rows in the
@@ -208,7 +214,8 @@ def count_alike(
     named = (*factors, "attribute", "value", "excluded", "prompt_id", SCENARIO, "annotator")
     alike = [name for name in dict.fromkeys(named) if name in frame.columns]
     _refuse_nested(frame, ["image_id", *alike])
-    alike += [SEED_COLUMN] if seeds_shared(frame, factors) else []
+    kept = seeds_shared(frame, factors) or (across and seeds_across(frame, factors))
+    alike += [SEED_COLUMN] if kept else []
     of_one = [
         as_text(frame, name) if frame.schema[name].is_float() else pl.col(name)
         for name in dict.fromkeys(("image_id", "attribute", *factors))

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from stereotrope.tables import SCENARIO
+from stereotrope.tables import SCENARIO, SCOPES
 
 FEWEST_PROMPTS = 4
 """Prompts that each side spans where a number speaks of prompts like these: from three or fewer it cannot be
@@ -137,6 +137,19 @@ def seeds_shared(frame: pl.DataFrame, factors: Sequence[str]) -> bool:
     asked = (pl.len() > seeds) & (seeds >= FEWEST_SEEDS) & (prompts >= FEWEST_PROMPTS)
     told = drawn.group_by(factors).agg(asked.alias("_")) if factors else drawn.select(asked.alias("_"))
     return bool(told["_"].any())
+
+
+def seeds_across(frame: pl.DataFrame, factors: Sequence[str]) -> bool:
+    """Whether prompts share seeds, and a factor tells as many cells apart as may stand for prompts.
+
+    factors: What tells cells apart.
+    """
+    known = {SEED_COLUMN, "prompt_id"} <= set(frame.columns) and SEED_COLUMN not in factors
+    if not known or frame[SEED_COLUMN].null_count() == frame.height:
+        return False
+    many = any(frame[name].n_unique() >= FEWEST_PROMPTS for name in factors if name not in SCOPES)
+    drawn = frame.select("prompt_id", SEED_COLUMN).drop_nulls().unique() if many else frame.clear()
+    return drawn.height > drawn[SEED_COLUMN].n_unique()
 
 
 def prompt_codes(frame: pl.DataFrame) -> _Ints:

@@ -22,7 +22,7 @@ _ELEMENTS = r"\b(\d+) elements declared"
 _DOMINANCE = r"^dominance=([\d.]+),reference_dominance=([\d.]+)$"
 
 
-_ADDED = ("holds_for", "p_least")
+_ADDED = ("holds_for", "p_least", "by_seed")
 """Columns of estimates that format 2 had not from its beginning: null where a run does not tell them."""
 
 

@@ -34,7 +34,11 @@ class MeanInterval(NamedTuple):
 
 
 def mean_interval(
-    values: ArrayLike, *, level: float = 0.95, scale: tuple[float | None, float | None] = (None, None)
+    values: ArrayLike,
+    *,
+    level: float = 0.95,
+    scale: tuple[float | None, float | None] = (None, None),
+    reach: float = 1.0,
 ) -> MeanInterval:
     r"""Mean of independent scores with Student's t interval, drawn within the scale of the scores.
 
@@ -50,6 +54,7 @@ def mean_interval(
 
     values: Shape ``(m,)``, without NaN.
     scale: Least and greatest possible score; None where there is none.
+    reach: How many times as far it reaches, as of :func:`mean_over_units`.
     Undefined: The mean without a value is NaN; the interval is NaN below two values and where all are equal.
     Source: Student (1908), Biometrika 6; Gaffke (2005), Math. Methods of Statistics 14; Learned-Miller and
         Thomas (2020), arXiv:1905.06208.
@@ -59,7 +64,7 @@ def mean_interval(
     ([0.01, 0.84], 'the wider of t on the logit scale and Gaffke')
     """
     scores = np.asarray(values, np.float64)
-    return mean_over_units(scores, np.arange(scores.size), level=level, scale=scale)
+    return mean_over_units(scores, np.arange(scores.size), level=level, scale=scale, reach=reach)
 
 
 def mean_over_units(

@@ -11,9 +11,10 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.seeds import MeanGap, drawn_by_seed
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars, with_q_values
-from stereotrope.measure.units import LIKE_THESE
+from stereotrope.measure.units import LIKE_THESE, SEED_COLUMN
 from stereotrope.stats import (
     mean_interval,
     paired_ratio,
@@ -219,13 +220,17 @@ def _scores(estimates: Any, over: str, needs: Sequence[str], score: str) -> pl.D
     types = {
         **dict.fromkeys((*_MATCHED, "attribute", "category"), pl.String),
         "n": pl.Int64,
+        "by_seed": pl.String,
         "excess": pl.Float64,
     }
     frame = frame.with_columns(
         pl.lit(None, kind).alias(name) for name, kind in types.items() if name not in frame.columns
     )
     read = pl.coalesce("excess", "value") if score == "excess" else pl.col("value")
-    return frame.with_columns(_score=read.cast(pl.Float64).fill_nan(None))
+    plain = pl.lit(True) if score == "value" else pl.col("excess").is_null()
+    return frame.with_columns(
+        _score=read.cast(pl.Float64).fill_nan(None), by_seed=pl.when(plain).then("by_seed")
+    )
 
 
 @dataclass(frozen=True)
@@ -242,7 +247,7 @@ class _Plan:
         self, part: pl.DataFrame, scope: Mapping[str, Any], keys: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
         """Rows of one score: each level beside the original and the control, over all and for each part."""
-        table = part.select(*keys, self.over, "_score", "n")
+        table = part.select(*keys, self.over, "_score", "n", "by_seed")
         if table.select(*keys, self.over).is_duplicated().any():
             raise TableError(
                 f"estimates: several scores of one combination and {self.over}; keep one row each, or name "
@@ -254,7 +259,7 @@ class _Plan:
             compared.append(reference)
             if reference not in sides:
                 continue
-            before = sides[reference].rename({"_score": "_old", "n": "_n_old"})
+            before = sides[reference].rename({"_score": "_old", "n": "_n_old", "by_seed": "_by_seed_old"})
             for new in sorted(sides.keys() - set(compared)):
                 both = sides[new].join(before, on=list(keys), how="full", coalesce=True, nulls_equal=True)
                 yield from self._of_parts(both.sort(keys), new, reference, scope)
@@ -298,9 +303,10 @@ class _Plan:
                 "without a score": cell.drop_nulls("_old")["_score"].null_count(),
             },
         }
-        flags = {"few_pairs": few, "uneven_n": bool(uneven)}
-        what = f"{len(own)} pairs ({', '.join(self.pairing) or 'each score'})"
-        numbers = _numbers(old, own, few, self.level)
+        seeds = _seeds(known, self.pairing, self.level)
+        flags = {"few_pairs": few, "uneven_n": bool(uneven), "few_seeds": seeds.few > 0}
+        what = f"{len(own)} pairs ({', '.join(self.pairing) or 'each score'}){seeds.words}"
+        numbers = _numbers(old, own, few, self.level, seeds)
         if bounds_of(scope["measure"], scope["definition"])[0] != 0.0:
             del numbers[_RELATIVE]
         for name, one in numbers.items():
@@ -316,22 +322,50 @@ class _Plan:
                 yield {**row, self.over: at["reference"], "reference": new, **before}
 
 
-def _numbers(old: Floats, new: Floats, few: bool, level: float) -> dict[str, dict[str, Any]]:
+def _seeds(known: pl.DataFrame, pairing: Sequence[str], level: float) -> MeanGap:
+    """What seeds do to the mean difference of pairs, each the mean of its scores."""
+    sides = [drawn_by_seed(known[name]) for name in ("by_seed", "_by_seed_old")]
+    if any(side is None for side in sides):
+        return MeanGap()
+    unit = pl.struct(pairing).rank("dense") if pairing else pl.int_range(pl.len())
+    units = known.select(unit=unit.cast(pl.Int64))["unit"]
+    scores = pl.DataFrame({"row": pl.int_range(known.height, eager=True), "unit": units})
+    scores = scores.with_columns(n_scores=pl.len().over("unit"), n_units=units.n_unique())
+    drawn = pl.concat(
+        side.join(scores, on="row", maintain_order="left").select(
+            "unit",
+            SEED_COLUMN,
+            "n",
+            "sum",
+            side=2 * pl.col("row") + at,
+            weight=sign / pl.col("n").sum().over("row") / pl.col("n_scores") / pl.col("n_units"),
+        )
+        for at, (side, sign) in enumerate(zip(sides, (1.0, -1.0), strict=True))
+        if side is not None
+    )
+    return MeanGap.of(drawn, level=level)
+
+
+def _numbers(old: Floats, new: Floats, few: bool, level: float, seeds: MeanGap) -> dict[str, dict[str, Any]]:
     """Names of rows → their own numbers."""
     if not len(new):
         return {name: {"undefined": _NO_PAIR} for name in _SOURCES}
-    mean, low, high, _ = mean_interval(new - old, level=level)
+    mean, low, high, _ = mean_interval(new - old, level=level, reach=seeds.reach)
     p, (size, *ends), ranks = (
         paired_t(old, new),
         standardised_change(old, new, level=level),
         rank_biserial(old, new),
     )
-    by_t = {"low": low, "high": high, "p_value": p, "method": "interval and p: Student's t"}
+    by_t = {"low": low, "high": high, "p_value": seeds.weakened(p), "method": "interval and p: Student's t"}
+    ends = [seeds.widened(size, end) for end in ends]
     by_size = {"low": ends[0], "high": ends[1], "method": "interval: noncentral t"}
-    by_ranks = {"p_value": signed_rank(old, new), "method": "p: Wilcoxon, exact up to 200 pairs"}
+    by_ranks = {
+        "p_value": seeds.weakened(signed_rank(old, new)),
+        "method": "p: Wilcoxon, exact up to 200 pairs",
+    }
     return {
         BY_QUERY: {"value": mean, **({} if few or p != p else by_t)},
-        _RELATIVE: _relative(old, new, few, level),
+        _RELATIVE: _relative(old, new, few, level, seeds),
         _EFFECT: {"undefined": _ALL_ALIKE} if size != size else {"value": size, **({} if few else by_size)},
         _RANKS: {"undefined": _NO_CHANGE}
         if ranks != ranks
@@ -340,11 +374,12 @@ def _numbers(old: Floats, new: Floats, few: bool, level: float) -> dict[str, dic
     }
 
 
-def _relative(old: Floats, new: Floats, few: bool, level: float) -> dict[str, Any]:
+def _relative(old: Floats, new: Floats, few: bool, level: float, seeds: MeanGap) -> dict[str, Any]:
     """The difference as a share of the original mean."""
     change, low, high = paired_ratio(old, new, level=level)
     if change != change or (not few and np.ptp(old) > 0 and not _told_from_zero(old, level)):
         return {"undefined": _NO_ORIGINAL}
+    low, high = (seeds.widened(change, end) for end in (low, high))
     ends = {"low": low, "high": high, "method": "interval: Fieller's, over pairs"}
     return {"value": change, **(ends if low == low and not few else {})}
 

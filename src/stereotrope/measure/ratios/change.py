@@ -10,6 +10,7 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import Calls, register
 from stereotrope.measure.ratios.reading import LevelTable, level_tables
+from stereotrope.measure.seeds import NOTHING_OF_SEEDS, MeanGap
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
@@ -160,9 +161,10 @@ def _changed(table: LevelTable, one: int, other: int, level: float) -> Iterator[
         yield from ({**row, "measure": name, "undefined": _NONE} for name in names)
         return
     here, there = (table.shares[known, at] for at in (one, other))
-    signed = _mean(here - there, (-1.0, 1.0), level)
+    seeds = table.seeds([one, other], [1, -1], level)
+    signed = _mean(here - there, (-1.0, 1.0), level, seeds)
     p, least, exchanged = table.exchanged([one, other], 0)
-    tested = {"p_value": p, "p_least": least, "holds_for": LIKE_THESE} if m > 1 else {}
+    tested = {"p_value": seeds.weakened(p), "p_least": least, "holds_for": LIKE_THESE} if m > 1 else {}
     how = f"{signed['method']}; p: settings exchanged within scenarios, {exchanged}"
     bounds = table.bounds([one, other], [1, -1])
     yield {**row, "measure": "ratio_change", **signed, **tested, **bounds, "method": how}
@@ -180,17 +182,20 @@ def _changed(table: LevelTable, one: int, other: int, level: float) -> Iterator[
     }
 
 
-def _mean(values: Floats, scale: tuple[float, float], level: float) -> dict[str, Any]:
-    mean, low, high, how = mean_interval(values, level=level, scale=scale)
+def _mean(
+    values: Floats, scale: tuple[float, float], level: float, seeds: MeanGap = NOTHING_OF_SEEDS
+) -> dict[str, Any]:
+    mean, low, high, how = mean_interval(values, level=level, scale=scale, reach=seeds.reach)
     none = bool(np.isnan(low))
     flags = {"one_level": values.size == 1, "no_variation": none and values.size > 1}
+    flags["few_seeds"] = seeds.few > 0
     return {
         "value": mean,
         "low": low,
         "high": high,
         "holds_for": None if none else LIKE_THESE,
         "flags": flags,
-        "method": f"mean over {values.size} scenarios; interval: {how}",
+        "method": f"mean over {values.size} scenarios{seeds.words}; interval: {how}",
     }
 
 

@@ -307,23 +307,25 @@ def _deviations(name: str, estimates: Any, read: dict[str, Any], level: float, p
                 continue
             column, most = counting.index(at), 1 - 1 / len(counting)
             own, (p, least, exchanged) = away[:, column], table.exchanged(counting, column)
-            mean, low, high, how = mean_interval(own, level=level, scale=(-most, most))
+            weights = np.eye(len(counting))[column] - 1 / len(counting)
+            seeds = table.seeds(counting, weights, level)
+            mean, low, high, how = mean_interval(own, level=level, scale=(-most, most), reach=seeds.reach)
             none = bool(np.isnan(low))
             flags = {"one_level": n == 1, "no_variation": none and n > 1, "few_groups": not all(table.some)}
-            weights = np.eye(len(counting))[column] - 1 / len(counting)
+            flags["few_seeds"] = seeds.few > 0
             rows.append(
                 {
                     **row,
                     "value": mean,
                     "low": low,
                     "high": high,
-                    "p_value": p if n > 1 else None,
+                    "p_value": seeds.weakened(p) if n > 1 else None,
                     "p_least": least if n > 1 else None,
                     "holds_for": LIKE_THESE if n > 1 else None,
                     "flags": flags,
                     **table.bounds(counting, weights),
-                    "method": f"mean over {n} scenarios; interval: {how}; p: levels exchanged within "
-                    f"scenarios, {exchanged}",
+                    "method": f"mean over {n} scenarios{seeds.words}; interval: {how}; "
+                    f"p: levels exchanged within scenarios, {exchanged}",
                 }
             )
     return with_q_values(estimate_frame(rows, factors=(*factors, among)))

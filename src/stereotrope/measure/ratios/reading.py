@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.seeds import MeanGap, drawn_by_seed
 from stereotrope.measure.tidy import factor_names, to_polars
-from stereotrope.measure.units import LIKE_THESE
+from stereotrope.measure.units import LIKE_THESE, SEED_COLUMN
 from stereotrope.stats import exchange_test, wilson
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ESTIMATE_COLUMNS
@@ -86,6 +87,8 @@ class LevelTable:
         the pictures that it is of.
     least, most: The same shape: between what the share may be where so many labels are missing that its row
         says so, else NaN.
+    drawn: ``scenario, level`` (their places), ``seed, n, sum``: pictures of a share and how many show the
+        value, where this is known of all that count.
     """
 
     levels: dict[str, Any]
@@ -95,6 +98,7 @@ class LevelTable:
     n: Floats
     least: Floats
     most: Floats
+    drawn: pl.DataFrame | None = None
 
     @property
     def some(self) -> list[bool]:
@@ -152,6 +156,18 @@ class LevelTable:
             for up, down in ((least, most), (most, least))
         )
         return {"bound_low": low, "bound_high": high}
+
+    def seeds(self, columns: Sequence[int], weights: Sequence[float], level: float) -> MeanGap:
+        """What seeds do to the mean over scenarios kept of a sum of shares; the weights add up to 0."""
+        if self.drawn is None:
+            return MeanGap()
+        kept = self.kept_by(columns)
+        by = pl.DataFrame({"level": list(columns), "by": np.asarray(weights, np.float64)})
+        some = self.drawn.filter(pl.col("scenario").is_in(kept)).join(by, on="level", maintain_order="left")
+        of = pl.col("n").sum().over("scenario", "level")
+        weight = pl.col("by") / of / len(kept)
+        drawn = some.select(SEED_COLUMN, "n", "sum", unit="scenario", side="level", weight=weight)
+        return MeanGap.of(drawn, level=level)
 
 
 def read_ratios(
@@ -231,6 +247,7 @@ def level_tables(
             names = part[among].unique().sort().to_list()
             # In the order of their names, so that no order of rows decides how sums are rounded.
             read = ["value", "n", *_BOUNDS]
+            drawn = drawn_by_seed(part.drop_nulls("value")["by_seed"]) if "by_seed" in part.columns else None
             wide = part.pivot(on=among, index=over, values=read).sort(over)
             numbers = (
                 wide.select(pl.col(f"{column}_{name}").cast(pl.Float64) for name in names)
@@ -238,6 +255,15 @@ def level_tables(
                 .to_numpy()
                 for column in read
             )
-            yield LevelTable(dict(zip(keys, key, strict=True)), names, wide[over], *numbers)
+            if drawn is not None:
+                at = {"scenario": wide[over], "level": pl.Series(names)}
+                cells = part.drop_nulls("value").select(level=among, scenario=over)
+                drawn = drawn.with_columns(
+                    cells[name][drawn["row"]].replace_strict(of, range(len(of)), return_dtype=pl.Int64)
+                    for name, of in at.items()
+                )
+            shares, n, least, most = numbers
+            levels = dict(zip(keys, key, strict=True))
+            yield LevelTable(levels, names, wide[over], shares, n, least, most, drawn)
 
     return inside, parts()

@@ -1,5 +1,6 @@
 """Rows of estimates of a cell: over all items and of each, with an interval over queries."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -45,6 +46,7 @@ def rows_of(
         for row, part in zip(rows[-1], found.values(), strict=True):
             row |= next(made) if len(part.queries) else {"undefined": undefined}
             row |= part.bounded() if bounds else {}
+            row["by_seed"] = part.by_seed
     return rows
 
 
@@ -82,6 +84,15 @@ class _Answers(NamedTuple):
         seeds = self.sets[SEED_COLUMN]
         few = not seeds.null_count() and seeds.n_unique() < min(FEWEST_SEEDS, len(self.queries))
         return f", with {seeds.n_unique()} shared seed{'s' * (seeds.n_unique() > 1)} alone" if few else ""
+
+    @property
+    def by_seed(self) -> str | None:
+        """The column of this name, where all sets are of one query."""
+        seeds = self.sets[SEED_COLUMN]
+        if len(self.queries) != 1 or seeds.null_count() or not seeds.dtype.is_numeric():
+            return None
+        drawn = self.sets.select(SEED_COLUMN, pl.col("moved") * self.sets.height).sort(pl.all())
+        return json.dumps([[seed, yes, 1] for seed, yes in drawn.iter_rows()])
 
     def reach(self, level: float) -> float:
         """How many times as far an interval over queries reaches for what shared seeds do."""

@@ -105,7 +105,7 @@ def share(
     if of is not None and (outside := [v for v in as_names(value, what="value") if v not in of]):
         raise UsageError(f"share: value {outside[0]!r} is not in of={list(of)}; add it to of")
     names = as_names(attribute, what="attribute") or None
-    meant = named_values(count_alike(labels, factors=by, attributes=names), names, value, of)
+    meant = named_values(count_alike(labels, factors=by, attributes=names, across=True), names, value, of)
     return _shares(meant, names, by=by, simultaneous=simultaneous, level=level)
 
 
@@ -153,6 +153,7 @@ def _shares(
         "high": high,
         **{name: pl.when("lacks_much").then(bound) for name, bound in bounds.items()},
         **{name: pl.col(name) for name in ("holds_for", "flags", "method")},
+        "by_seed": table.by_seed(rows["cell"], rows["category"]),
     }
     known = pl.col("undefined").is_null()
     fixed = {"measure": "share", "definition": "share", "source": _SOURCE, "level": level}
@@ -232,7 +233,7 @@ def female_ratio(
     """
     by = factor_names(by, measure="female_ratio", what="by")
     names, both = (attribute,), as_names((female, male), what="female and male")
-    alike = count_alike(labels, factors=by, attributes=names)
+    alike = count_alike(labels, factors=by, attributes=names, across=True)
     meant = named_values(alike, names, female, both, arguments={female: "female", male: "male"})
     found = _shares(meant, names, by=by, level=level)
     return found.with_columns(
