@@ -16,7 +16,7 @@ from stereotrope.errors import TableError
 from stereotrope.measure.combined import chosen, moved_most, parted
 from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing, place_of
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
-from stereotrope.measure.instrument_warnings import unproven
+from stereotrope.measure.instrument_warnings import doubted_for_seeds, unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.pace import paced
 from stereotrope.measure.robustness import Robustness, unlike_levels
@@ -108,6 +108,7 @@ class RunFindings:
     def listed(self, limit: int = 50) -> list[tuple[str, Candidate]]:
         """What is told, each with the list that it stands in, in their order."""
         told, common = parted(self.found, self.differences, self.evidence, self.order)
+        told = doubted_for_seeds(told, self.evidence)
         warnings = [c for c in self.found if c.warning][:limit]
         left = max(0, limit - len(warnings))
         supported = _ranked(told, self.order)[:left]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
+from stereotrope.measure.setting import GENERATOR
 from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
 from stereotrope.stats import wilson
 from stereotrope.tables import N_SUBJECTS, kept_images
@@ -25,6 +27,8 @@ _LOW_ACCURACY = 0.90
 _OF_A_COIN = 0.5
 """Agreement that an interval of fewer than ten answers must end below, as that of 0 of 4 does."""
 
+_FEW_SEEDS = "all of it was drawn with the same seeds, fewer than four, which might have made it"
+"""Doubt of a difference."""
 _N, _LOST = "\0n", "\0lost"
 """Columns under names that no factor has."""
 _MOST_NAMED = 6
@@ -240,10 +244,11 @@ def copied_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
 
 @finder("instrument", place=95)
 def few_seeds(evidence: RunEvidence) -> Iterator[Candidate]:
-    """Generators whose prompts, four or more, share so few seeds that what these do cannot be seen."""
-    keys = ["prompt_id", SEED_COLUMN]
-    if not {*keys} <= set(evidence.images.columns):
-        return
+    """Generators whose prompts, four or more, share so few seeds that what these do cannot be seen.
+
+    So few may be left where sets of pictures are compared, each with one seed for all of it.
+    """
+    keys, told = ["prompt_id", SEED_COLUMN], set[Any]()
     drawn = evidence.images.filter(status="ok").drop_nulls(keys).unique(["generator", *keys])
     for (generator,), part in drawn.sort("generator").group_by(["generator"], maintain_order=True):
         prompts, seeds = (part[name].n_unique() for name in keys)
@@ -254,4 +259,42 @@ def few_seeds(evidence: RunEvidence) -> Iterator[Candidate]:
                 "What these bring is in all of them and cannot be told apart, so that intervals and tests "
                 "speak of no other seeds; four would show it (images_per_prompt)."
             )
+            told.add(generator)
             yield Candidate.warns({"generator": str(generator)}, None, sentence, "effective_n")
+    flagged = _of_few_seeds(evidence)
+    if GENERATOR not in flagged.columns:
+        return
+    for (generator,), part in (
+        flagged.drop_nulls(GENERATOR).sort(GENERATOR, "measure").group_by([GENERATOR], maintain_order=True)
+    ):
+        if generator not in told:
+            names = ", ".join(part["measure"].unique(maintain_order=True))
+            sentence = (
+                f"{clean(str(generator))}: what is compared ({names}) was drawn with the same seeds "
+                "throughout, fewer than four. What these bring is in all of it and cannot be told apart, so "
+                "that intervals and tests speak of no other seeds; four pictures, or sets, of a prompt would "
+                "show it."
+            )
+            yield Candidate.warns({"generator": str(generator)}, None, sentence, "effective_n")
+
+
+def doubted_for_seeds(told: Sequence[Candidate], evidence: RunEvidence) -> list[Candidate]:
+    """Differences that are told, with a doubt where seeds might have made them and nothing shows it."""
+    rows = [(row, scope_of(row).items()) for row in _of_few_seeds(evidence).iter_rows(named=True)]
+
+    def of_few(c: Candidate) -> bool:
+        return any(
+            row["measure"] == c.measure
+            and row["definition"] in c.parts
+            and c.scope.items() <= scope
+            and (c.between is None or row["reference"] == c.between[2])
+            for row, scope in rows
+        )
+
+    return [replace(c, doubt=_FEW_SEEDS) if c.doubt is None and of_few(c) else c for c in told]
+
+
+def _of_few_seeds(evidence: RunEvidence) -> pl.DataFrame:
+    """Tested comparisons of scores whose sides share seeds, but fewer than can be told from them."""
+    few = pl.col("flags").fill_null("").str.split(",").list.contains("few_seeds")
+    return evidence.estimates.filter(few, pl.col("p_value").is_not_null())

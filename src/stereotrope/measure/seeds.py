@@ -281,7 +281,8 @@ class MeanGap(NamedTuple):
             return cls()
         unit, side, seed = (drawn[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in _DRAWN)
         n_units, n_seeds = int(unit.max()) + 1, int(seed.max()) + 1
-        if n_units < FEWEST_PROMPTS or len(np.unique(unit * n_seeds + seed)) <= n_seeds:
+        pairs = np.unique(unit * n_seeds + seed)
+        if n_units < FEWEST_PROMPTS or len(pairs) <= n_seeds:
             return cls()
         if n_seeds < FEWEST_SEEDS:
             return cls(few=n_seeds)
@@ -289,6 +290,9 @@ class MeanGap(NamedTuple):
         cell = np.unique(unit * (int(side.max()) + 1) + side, return_inverse=True)[1]
         means = np.bincount(cell, sums) / np.bincount(cell, n)
         gap = np.asarray(np.bincount(unit, weight * sums), np.float64)
+        if len(pairs) < FEW_TOGETHER * n_units:  # units that have a seed each are told from no other
+            first = pairs[np.unique(pairs // n_seeds, return_index=True)[1]] % n_seeds
+            return cls(Across(np.arange(n_units), first).reach(gap, level=level))
         each = np.rint(n).astype(np.int64)
         # What a unit moves is added, all of it alike; where a side is a picture or two they are its mean.
         about = means[cell]
