@@ -24,6 +24,8 @@ from stereotrope.stats import (
 )
 from stereotrope.stats.arrays import Floats
 
+_USUAL, _HALVED = 0.95, 12
+"""Level of which p above 0.05 is, and how often the span is halved in which a smaller one lies."""
 _DRAWN = ("unit", "side", SEED_COLUMN)
 _CELL, _ROW = "cell", "row"
 _TYPES = (pl.UInt32, pl.String, pl.String, pl.Int64, pl.Int64)
@@ -264,10 +266,12 @@ class MeanGap(NamedTuple):
 
     reach: How many times as far an interval reaches for it; 1 where units share no seeds that are known.
     few: Number of seeds where units share some, but fewer than can be told from them; else 0.
+    moved: By how much each picture or set moves the mean, and of which unit and seed it is.
     """
 
     reach: float = 1.0
     few: int = 0
+    moved: tuple[Across, Floats] | None = None
 
     @classmethod
     def of(cls, drawn: pl.DataFrame, *, level: float) -> MeanGap:
@@ -292,7 +296,7 @@ class MeanGap(NamedTuple):
         gap = np.asarray(np.bincount(unit, weight * sums), np.float64)
         if len(pairs) < FEW_TOGETHER * n_units:  # units that have a seed each are told from no other
             first = pairs[np.unique(pairs // n_seeds, return_index=True)[1]] % n_seeds
-            return cls(Across(np.arange(n_units), first).reach(gap, level=level))
+            return cls._of(Across(np.arange(n_units), first), gap, level)
         each = np.rint(n).astype(np.int64)
         # What a unit moves is added, all of it alike; where a side is a picture or two they are its mean.
         about = means[cell]
@@ -304,7 +308,11 @@ class MeanGap(NamedTuple):
         across = Across(np.repeat(unit, each), np.repeat(seed, each))
         moved = np.repeat(weight, each) * (shown - np.repeat(about, each))
         moved += (gap / np.bincount(across.cluster))[across.cluster]
-        return cls(across.reach(moved, level=level))
+        return cls._of(across, moved, level)
+
+    @classmethod
+    def _of(cls, across: Across, moved: Floats, level: float) -> MeanGap:
+        return cls(across.reach(moved, level=level), moved=(across, moved))
 
     @property
     def words(self) -> str:
@@ -314,8 +322,25 @@ class MeanGap(NamedTuple):
         return f", {SEEDS_COUNTED}" * (self.reach > 1)
 
     def weakened(self, p: float) -> float:
-        """p of a test that exchanges sides of units, which leaves what seeds do to one side as it is."""
-        return float(2 * special.ndtr(special.ndtri(p / 2) / self.reach)) if self.reach > 1 else p
+        """p of a test that exchanges sides of units, which leaves what seeds do to one side as it is.
+
+        Its normal quantile shrinks by how many times as far the interval reaches that ends at no difference:
+        the less is known of seeds, the further one of a higher level.
+        """
+        if self.moved is None or not 0 < p < 1:
+            return p
+        across, moved = self.moved
+
+        def at(level: float) -> float:
+            return float(2 * special.ndtr(special.ndtri(p / 2) / across.reach(moved, level=level)))
+
+        low, high = at(_USUAL), 1 - _USUAL
+        if low >= high or low <= p:
+            return low
+        for _ in range(_HALVED):  # by its logarithm
+            middle = float(np.sqrt(low * high))
+            low, high = (middle, high) if at(1 - middle) > middle else (low, middle)
+        return high
 
     def widened(self, value: float, end: float) -> float:
         """An end of an interval by the scatter of units."""
