@@ -151,12 +151,13 @@ def test_what_is_planted_is_told_of_the_level_that_it_is_of_and_of_no_other(ran)
     levels = [json.loads(scope)["mitigation"] for scope in told["scope"]]
     keeps = ["keep less" in one for one in told["sentence"]]
     # Of the four varied pictures one is nearer to the query than both that are drawn without.
-    assert list(zip(told["kind"], levels, keeps, strict=True)) == [
-        ("homogenisation", "alike", False),
+    assert sorted(zip(told["kind"], levels, keeps, strict=True)) == [
         ("fidelity_change", "away", True),
         ("fidelity_change", "varied", False),
+        ("homogenisation", "alike", False),
     ]
-    assert "the pictures keep more of what was asked for" in told["sentence"][2]
+    (more,) = told.filter(pl.Series(levels) == "varied")["sentence"]
+    assert "the pictures keep more of what was asked for" in more
 
 
 def test_likeness_and_fidelity_before_and_after_are_those_of_the_encoder(ran) -> None:

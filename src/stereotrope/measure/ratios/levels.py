@@ -195,7 +195,9 @@ def model_deviation(
     A model is part of the mean that it is compared with: of two, each deviates by half their difference.
     0 on average may hide scenarios that lie far above and far below. The interval covered 0.93 to 0.98
     over 3 to 100 scenarios, most ratios near 0 and few that deviate among them, where it is three to five
-    times as wide as Student's. With ``m`` scenarios p of two models is never below :math:`2^{1-m}`: six can
+    times as wide as Student's. Where four scenarios or more share four seeds or more (``by_seed``), interval
+    and p reach further by what these do to one model and not to all; with fewer they are of these seeds, and
+    flagged ``few_seeds``. With ``m`` scenarios p of two models is never below :math:`2^{1-m}`: six can
     reach 0.05, ten 0.002.
 
     References
@@ -261,7 +263,8 @@ def variation_effect(
 
     Notes
     -----
-    A prompt has few pictures (40 in the paper), so that single deviations stray; their mean does not. Effects
+    A prompt has few pictures (40 in the paper), so that single deviations stray; their mean does not. Seeds
+    are counted as of :func:`stereotrope.measure.model_deviation`. Effects
     near 0 say that the choice of subject decides little, not that every wording does.
 
     References
