@@ -97,8 +97,9 @@ def ratio_change(
     prompts alone: settings that draw each wording of a scenario in a way of their own differ on these
     prompts, and p says so. Where pictures of a wording correlated by 0.1, it was at most 0.05 in 0.18 to 0.46
     of pairs of settings whose scenarios are alike. In the signed mean shared seeds are counted as in
-    :func:`stereotrope.measure.model_deviation`, in the absolute one they are not. Changes up and down cancel in the signed mean, whose p is
-    that of scenarios like these, and never below :math:`2^{1-m}` over ``m`` scenarios.
+    :func:`stereotrope.measure.model_deviation`, in the absolute one they are not. Changes up and
+    down cancel in the signed mean, whose p is that of scenarios like these, and never below :math:`2^{1-m}`
+    over ``m`` scenarios.
 
     References
     ----------
