@@ -242,7 +242,8 @@ FINDINGS = (
     Column(
         "level",
         _F,
-        "coverage of that interval, 1 − error × told / all, of differences the error of this look",
+        "coverage of that interval: 1 − error × told / all, of differences the error of this look; where "
+        "a value is named, that part of the error is divided by how many values are there",
     ),
     Column("p_value", _F, "of the comparison, all its tests together"),
     Column("q_value", _F, "p after Benjamini–Hochberg over all comparisons, at the look that told it"),

@@ -20,6 +20,7 @@ from stereotrope.measure import (
     tidy_labels,
     with_factors,
 )
+from stereotrope.stats import newcombe
 from stereotrope.tables import FINDINGS
 
 
@@ -673,3 +674,13 @@ def test_the_baseline_of_a_finding_is_that_of_the_same_mitigation_and_is_said_to
     assert all("; in the baseline (same mitigation) it is in" in sentence for sentence in pooled["sentence"])
     averaged = findings(dominance_shift(labels, within=("generator", "object")), labels)
     assert "; in the baseline it is in 6 of 40 " in averaged["sentence"][0]
+
+
+@pytest.mark.parametrize("n", [40, 60])
+def test_an_interval_of_a_finding_is_made_again_with_the_level_beside_it(make_labels, n) -> None:
+    """Where one of several values is named, its interval has the part of the error that it has."""
+    counts = {("m", "cup", "base"): {"grey": n}, ("m", "cup", "women"): {"pink": n - 9, "grey": 9}}
+    labels = make_labels(counts)
+    (row,) = findings(bds(labels, n_permutations=500), labels).filter(list="difference").to_dicts()
+    low, high = newcombe(n - 9, n, 0, n, level=row["level"])
+    assert (row["low"], row["high"]) == pytest.approx((low, high))

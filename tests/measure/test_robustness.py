@@ -180,3 +180,26 @@ def test_what_missing_labels_allow_holds_what_was_drawn_though_others_were_told(
     ]
     assert np.mean([float(low) <= 0 <= float(high) for low, high in ends]) >= 0.95
     assert all(one.endswith("; the labels that are missing could undo it.") for one in told)
+
+
+@pytest.mark.parametrize("unlike", "abc")
+def test_each_pair_of_models_has_a_finding_and_other_ways_of_its_own(unlike: str) -> None:
+    """One model is compared with each of the others, under the same scope."""
+    pink = {"a": 2, "b": 3, "c": 4, unlike: 27}
+    rows = [
+        (f"{model}-{phrasing}-{i}", model, phrasing, "pink" if i < n else "grey")
+        for model, n in pink.items()
+        for phrasing in ("for", "to")
+        for i in range(30)
+    ]
+    labels = pl.DataFrame(rows, schema=["image_id", "generator", "phrasing", "value"], orient="row")
+    labels = labels.with_columns(attribute=pl.lit("colour"))
+    pairs = {"group": "generator", "baseline": None, "pairs": True, "within": ()}
+    tables = RunFindings.of(measure.share_difference(labels, **pairs), labels).tables()
+    told = tables["findings"].filter(list="difference")
+    assert told.height == told["finding_id"].n_unique() == 2
+    by = {name: frame for (name,), frame in tables["robustness"].group_by("finding_id")}
+    assert set(by) == set(told["finding_id"])
+    for row in told.iter_rows(named=True):
+        as_told = by[row["finding_id"]].filter(way="as told")
+        assert as_told["value"].to_list() == pytest.approx([row["value"]])

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
+import pytest
 
+from stereotrope import measure
+from stereotrope.measure.findings import RunFindings
 from stereotrope.report import headline
 from stereotrope.report.exhibits import Exhibits, Thumbnails
+from stereotrope.report.finding_lists import first_lists
 from stereotrope.report.material import Material, level_words
 
 
@@ -46,10 +51,56 @@ def test_an_estimate_leads_to_the_pictures_behind_it(objects_run: Any) -> None:
     assert material.find_sheet({}) is None
 
 
-def test_a_finding_that_shows_the_same_pictures_is_told_once(objects_run: Any) -> None:
+def test_findings_that_show_the_same_pictures_are_told_each(objects_run: Any) -> None:
     again = objects_run.findings.with_columns(rank=pl.col("rank") + 10, kind=pl.lit("share_difference"))
     run = replace(objects_run, findings=pl.concat([again, objects_run.findings]))
-    assert Material(run).findings["rank"].to_list() == [1, 2, 3, 4]
+    assert Material(run).findings["rank"].to_list() == [1, 2, 3, 4, 11, 12, 13, 14]
+
+
+def _two_contrasts_of_one_condition(pictures: int = 40) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Cups of women are pink by one model alone: beside its baseline, and beside the other model."""
+    labels = pl.DataFrame(
+        [
+            (f"{model}-{group}-{i}", model, group, "colour", "pink" if pink and i else "grey")
+            for model, group, pink in (
+                ("a", "base", 0),
+                ("b", "base", 0),
+                ("a", "women", 0),
+                ("b", "women", 1),
+            )
+            for i in range(pictures)
+        ],
+        schema=["image_id", "generator", "group", "attribute", "value"],
+        orient="row",
+    )
+    by_group = measure.bds(labels, baseline="base", within=["generator"], n_permutations=200)
+    by_model = measure.share_difference(labels, "colour", "generator", baseline="a", within=["group"])
+    return labels, RunFindings.of(pl.concat([by_group, by_model], how="diagonal"), labels).tables()
+
+
+def test_as_many_differences_are_listed_as_the_summary_counts(objects_run: Any) -> None:
+    """A contrast of groups and one of models may point at the same pictures."""
+    _, tables = _two_contrasts_of_one_condition()
+    told = tables["findings"].filter(list="difference")
+    assert told["image_ids"].n_unique() < told.height == 2
+    run = replace(objects_run, findings=tables["findings"], comparisons=tables["comparisons"])
+    (differing,) = Material(run).first_findings[:1]
+    counted = re.match(r"(\d+) of \d+ comparisons differ", Material(run).tested or "")
+    assert counted is not None
+    assert int(counted[1]) == len(differing.rows) == 2
+    assert differing.more == ""
+
+
+@pytest.mark.parametrize(("listed", "differing"), [(4, 4), (9, 9), (50, 63)])
+def test_findings_that_are_not_shown_are_counted_where_they_stand(listed: int, differing: int) -> None:
+    one = _two_contrasts_of_one_condition()[1]
+    told = one["findings"].filter(list="difference")[:1]
+    rows = pl.concat([told.with_columns(finding_id=pl.lit(str(i))) for i in range(listed)])
+    compared = one["comparisons"].filter(verdict="differs")[:1]
+    (differences,) = first_lists(rows, pl.concat([compared] * differing))
+    assert len(differences.rows) + differences.n_more + differences.n_beyond == differing
+    said = [int(n) for n in re.findall(r"(\d+) more", differences.more)]
+    assert said == [n for n in (listed - len(differences.rows), differing - listed) if n]
 
 
 def test_what_is_said_of_a_pictures_quality_is_no_label_of_looks(objects_run: Any) -> None:

@@ -55,7 +55,7 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
             value, difference = max(known, key=lambda one: _clearness(one[1]))
         if difference is not None:
             size = difference if differences.alpha else (difference[0], None, None)
-            yield replace(c, category=value, interval=size, effect=_left(size), level=differences.level)
+            yield replace(c, category=value, interval=size, effect=_left(size), level=usual)
 
 
 def _distant(c: Candidate, evidence: RunEvidence) -> Candidate:
@@ -222,6 +222,7 @@ def by_all_readers(candidates: Sequence[Candidate]) -> list[Candidate]:
     times = Counter[Any]()
     for one in candidates:
         reader = one.scope.get("annotator")
+        # What is tested is told of each comparison by itself, whoever read it.
         where = str(sorted(_without_annotator(one.scope).items()))
         parts = () if one.p is None else one.parts
         place = (one.kind, one.attribute, one.measure, where, parts)

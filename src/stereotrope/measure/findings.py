@@ -278,7 +278,9 @@ def _table(
 def _identity(c: Candidate) -> str:
     """A short name of a finding that stays from one computation to the next."""
     where = json.dumps(c.scope, ensure_ascii=False, sort_keys=True)
-    told = json.dumps([c.kind, where, c.attribute, c.measure, *c.parts], ensure_ascii=False)
+    # One of a pair of models may be compared with each of the others.
+    other = [c.wording.reference] if c.wording and c.wording.paired else []
+    told = json.dumps([c.kind, where, c.attribute, c.measure, *c.parts, *other], ensure_ascii=False)
     return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 

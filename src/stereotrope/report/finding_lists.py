@@ -6,10 +6,17 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.report.numbers import thousands
+
 
 @dataclass(frozen=True)
 class FindingList:
-    """A list of findings: its name, title and what it is, and how much of it stands on the first screen."""
+    """A list of findings: its name, title and what it is, and how much of it stands on the first screen.
+
+    n_more: How many more the table of findings has.
+    n_beyond: How many more differ that are beyond the most findings of a run, so that comparisons alone
+        name them.
+    """
 
     name: str | None
     title: str
@@ -17,6 +24,15 @@ class FindingList:
     most: int
     rows: Sequence[Mapping[str, Any]] = ()
     n_more: int = 0
+    n_beyond: int = 0
+
+    @property
+    def more(self) -> str:
+        """How many more there are, and where; empty where these are all."""
+        told = [f"{thousands(self.n_more)} more in tables/findings.csv"] * bool(self.n_more)
+        if self.n_beyond:
+            told.append(f"{thousands(self.n_beyond)} more in tables/comparisons.csv alone")
+        return " and ".join(told)
 
 
 _LISTS = {
@@ -41,14 +57,20 @@ _LISTS = {
 }
 
 
-def first_lists(findings: pl.DataFrame) -> list[FindingList]:
-    """The lists of these findings with what stands of each on the first screen."""
+def first_lists(findings: pl.DataFrame, comparisons: pl.DataFrame) -> list[FindingList]:
+    """The lists of these findings with what stands of each on the first screen.
+
+    Every finding counts once: what differs here and in the first sentence is as many.
+    """
     lists = []
+    n_differing = comparisons.filter(verdict="differs").height if comparisons.height else 0
     for name, told in _LISTS.items():
         mine = findings.filter(pl.col("list").eq_missing(name))
         # What is alike in every condition is nothing that stands out.
         alike = (pl.col("low") <= 0) & (pl.col("high") >= 0) & (pl.col("list") == "common")
         first = mine.filter(~alike.fill_null(False)).head(told.most)
         if first.height:
-            lists.append(replace(told, rows=first.to_dicts(), n_more=mine.height - first.height))
+            more, beyond = mine.height - first.height, max(0, n_differing - mine.height)
+            n_beyond = beyond if name == "difference" else 0
+            lists.append(replace(told, rows=first.to_dicts(), n_more=more, n_beyond=n_beyond))
     return lists

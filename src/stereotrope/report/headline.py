@@ -42,6 +42,7 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
     - ``looks``: each look at a run that was looked at more than once, a sentence each;
     - ``findings``: the first of each list, ``{rank, list, title, kind, sentence, scope, attribute, measure,
       images}``, ``title`` being that of the list;
+    - ``more``: title of a list → how many more findings it has, and in which table of the report;
     - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
       those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}`` and
       perhaps ``notes``, sentences below;
@@ -75,6 +76,7 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
             | {column: row[column] for column in ("rank", "list", "kind", "sentence", "attribute", "measure")}
             for title, row in found
         ],
+        "more": {one.title: one.more for one in material.first_findings if one.more},
         "sections": [
             {"id": s.id, "title": s.title, "first": s.place < SCORES, "sentences": told, "tables": tables}
             for s, told, tables in parts

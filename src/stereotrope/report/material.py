@@ -70,7 +70,7 @@ class Material:
         self.prose = Prose(words() if stored is None and words is not None else stored or {})
         self.prompts = run.prompts
         self.estimates = run.estimates
-        self.findings = _told_once(run.findings)
+        self.findings = run.findings.sort("rank", maintain_order=True)
         self.tested = next(iter(self.findings.filter(list="summary")["sentence"]), None)
         self.factors = [c for c in self.prompts.columns if c not in _FIXED_PROMPTS]
         self.shown = _irredundant(self.prompts.select(self.factors))
@@ -320,7 +320,7 @@ class Material:
     @cached_property
     def first_findings(self) -> list[FindingList]:
         """The lists of findings with what stands of each on the first screen."""
-        return first_lists(self.findings)
+        return first_lists(self.findings, self.run.comparisons)
 
     @property
     def without_findings(self) -> bool:
@@ -359,16 +359,6 @@ def _alike(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
 def image_ids(finding: Mapping[str, Any]) -> list[str]:
     """The images that a finding names."""
     return [str(i) for i in json.loads(finding["image_ids"] or "[]")]
-
-
-def _told_once(findings: pl.DataFrame) -> pl.DataFrame:
-    """Findings by rank; of two that show the same images of one attribute the first is kept."""
-    if not findings.height:
-        return findings
-    ordered = findings.sort("rank", maintain_order=True)
-    shows = pl.coalesce(pl.col("image_ids").replace("[]", None), "finding_id").alias("__shows")
-    named = ordered.with_columns(shows)
-    return named.unique(["__shows", "attribute"], keep="first", maintain_order=True).drop("__shows")
 
 
 def _irredundant(frame: pl.DataFrame) -> list[str]:

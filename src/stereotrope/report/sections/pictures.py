@@ -37,7 +37,7 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
         {
             "title": one.title,
             "note": one.note,
-            "more": f"{thousands(one.n_more)} more in tables/findings.csv" if one.n_more else "",
+            "more": one.more,
             "told": [
                 {
                     "sentence": row["sentence"],
