@@ -37,6 +37,59 @@ def test_it_says_what_was_asked_and_what_is_missing(objects_run: Any) -> None:
     assert rows["men"][2:6] == ["40", "39", "0", "1"]
 
 
+def test_most_refusals_are_looked_for_in_every_factor(objects_run: Any) -> None:
+    """Laptops are refused as often for whom they are, and no cup is."""
+    laptops = objects_run.prompts.filter(object="laptop")["prompt_id"]
+    nth = pl.int_range(pl.len()).over("prompt_id", "generator")
+    refused = pl.col("prompt_id").is_in(laptops.implode()) & (nth < 4)
+    images = objects_run.images.with_columns(
+        status=pl.when(refused).then(pl.lit("refused")).otherwise(pl.lit("ok"))
+    )
+    unmeasured = objects_run.estimates.filter(pl.col("measure") != "refusal_rate")
+    material = Material(replace(objects_run, images=images, estimates=unmeasured))
+    n = images.filter(refused).height
+    of = images.filter(pl.col("prompt_id").is_in(laptops.implode())).height
+    assert material.row_factor == "group"
+    assert (
+        f"Most refusals, as a share, are for calibrated, laptop: {n} of {of}."
+        in (missing_table(material)["sentence"])
+    )
+
+
+def test_a_share_of_few_requests_is_not_named_for_refusals(objects_run: Any) -> None:
+    images = objects_run.images.with_columns(status=pl.lit("ok"))
+    few = images.filter(prompt_id=images["prompt_id"][0]).head(2).with_columns(status=pl.lit("refused"))
+    others = images.filter(pl.col("prompt_id") != images["prompt_id"][0])
+    others = others.with_columns(
+        status=pl.when(pl.int_range(pl.len()) < 30).then(pl.lit("refused")).otherwise(pl.lit("ok"))
+    )
+    prompts = objects_run.prompts.with_columns(
+        room=pl.when(prompt_id=images["prompt_id"][0]).then(pl.lit("attic")).otherwise(pl.lit("kitchen"))
+    )
+    unmeasured = objects_run.estimates.filter(pl.col("measure") != "refusal_rate")
+    run = replace(objects_run, images=pl.concat([few, others]), prompts=prompts, estimates=unmeasured)
+    sentence = missing_table(Material(run))["sentence"]
+    assert "attic" not in sentence
+    assert "Most refusals" in sentence
+
+
+def test_most_refusals_are_those_that_a_measured_rate_bears_out(objects_run: Any) -> None:
+    """A high share of few requests has a wide interval."""
+    template = objects_run.estimates.filter(measure="refusal_rate").head(1)
+    facts = {"numerator": [3, 90], "denominator": [10, 400], "value": [0.3, 0.225], "low": [0.11, 0.19]}
+    rates = pl.concat([template, template]).with_columns(
+        *(pl.Series(name, values).cast(template.schema[name]) for name, values in facts.items()),
+        generator=pl.lit("calibrated"),
+        object=pl.Series(["cup", "laptop"]),
+        group=pl.lit(None, pl.String),
+    )
+    run = replace(objects_run, estimates=rates)
+    assert (
+        "Most refusals, as a share, by the lower end of its interval, are for calibrated, laptop: 90 of 400."
+        in missing_table(Material(run))["sentence"]
+    )
+
+
 def test_a_complete_run_says_that_nothing_is_missing(make_run: Any) -> None:
     run = make_run(missing=[], notes=[])
     run.images = run.images.with_columns(status=pl.lit("ok"))

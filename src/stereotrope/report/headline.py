@@ -10,7 +10,7 @@ import polars as pl
 from stereotrope.escape import ellipsis, visible
 from stereotrope.report.contract import SCORES, sections_in_order, series_in_order
 from stereotrope.report.datatable import estimate_text, heads_of
-from stereotrope.report.material import Material, Words, image_ids, words
+from stereotrope.report.material import Material, Words, image_ids, level_words, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import listing
 from stereotrope.report.series import OVER_ALL, Series, series_of
@@ -20,6 +20,8 @@ from stereotrope.tables import ABSENT, CAPTION, LABELLED, MARKS, N_SUBJECTS, num
 _MOST_NOTES = 5
 _MOST_LEVELS, _FEW_LEVELS, _MOST_SIGNS = 12, 6, 300
 """Levels of a factor that are named; of more, or of longer ones, the first few."""
+_FEW_REQUESTS = 10
+"""Requests below which a share of refusals says little."""
 _LABEL_STATES = ("unclear", "refused", "invalid")
 
 
@@ -370,10 +372,7 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]], *, is_l
         made = " that were made" if _not_made(material) else ""
         could = "read" if "blank" in quality else "used"
         parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be {could}.")
-    worst = max(records, key=lambda r: r["refused"] / max(r["len"], 1))
-    if worst["refused"]:
-        where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
-        parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")
+    parts += _most_refused(material) if refused else []
     if labels:
         of = f"{thousands(without)} of {count(labels, 'label')} {'has' if without == 1 else 'have'} no value"
         all_have = (
@@ -381,6 +380,45 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]], *, is_l
         )
         parts.append(f"{of} (unclear, refused or invalid)." if without else all_have)
     return " ".join([*parts, *_of_quality(quality)])
+
+
+def _most_refused(material: Material) -> list[str]:
+    """Where most requests are refused: of the rates that were measured the one whose interval begins highest.
+
+    Where none is of levels of a factor, the greatest share of each model, alone and with each level of each
+    factor: of few requests none is named where others have more, and of several alike that of most.
+    """
+    # Also one that follows from another, such as a kind of prompt.
+    factors = [f for f in material.factors if material.prompts[f].drop_nulls().n_unique() > 1]
+    measured = [f for f in factors if f in material.scores.columns]
+    rates = material.scores.drop_nulls(["low", "numerator"]).filter(
+        pl.any_horizontal(pl.lit(False), *(pl.col(f).is_not_null() for f in measured)),
+        measure="refusal_rate",
+    )
+    if rates.height:
+        row = rates.row(rates["low"].arg_max() or 0, named=True)
+        given = [f for f in measured if row[f] is not None]
+        named = [f for f in given if f in material.shown] or given
+        levels = [level_words(f, row[f]) for f in named]
+        where, refused, asked_for = [row.get("generator"), *levels], row["numerator"], row["denominator"]
+        how = ", by the lower end of its interval,"
+    else:
+        found: list[tuple[float, int, int, list[Any]]] = []
+        for factor in (None, *factors):
+            by = ["generator", *([factor] if factor else [])]
+            each = _summed(material.pictures.drop_nulls(by), by, "len", {"refused": "refused"})
+            for row in sorted(
+                each.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by]
+            ):
+                levels = [level_words(factor, row[factor])] if factor else []
+                share = row["refused"] / max(row["len"], 1)
+                found.append((share, row["len"], row["refused"], [row["generator"], *levels]))
+        many = [one for one in found if one[1] >= _FEW_REQUESTS] or found
+        _, asked_for, refused, where = max(many, key=lambda one: one[:2])
+        how = ","
+    told = ", ".join(filter(None, where))
+    of = f"{thousands(refused)} of {thousands(asked_for)}"
+    return [f"Most refusals, as a share{how} are for {told}: {of}."] if refused and told else []
 
 
 _QUALITY = {
