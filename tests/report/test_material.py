@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -101,6 +102,18 @@ def test_findings_that_are_not_shown_are_counted_where_they_stand(listed: int, d
     assert len(differences.rows) + differences.n_more + differences.n_beyond == differing
     said = [int(n) for n in re.findall(r"(\d+) more", differences.more)]
     assert said == [n for n in (listed - len(differences.rows), differing - listed) if n]
+
+
+def test_findings_point_at_what_they_are_about_also_where_no_picture_is_at_hand(objects_run: Any) -> None:
+    about = {"object": "cup", "group": "elderly"}
+    last = objects_run.findings.tail(1).with_columns(scope=pl.lit(json.dumps(about)), image_ids=pl.lit("[]"))
+    away = objects_run.images.with_columns(status=pl.lit("absent"))
+    material = Material(replace(objects_run, findings=last, images=away))
+    pointed = {s.anchor for s in material.sheets if about.items() <= s.scope.items()}
+    assert pointed
+    assert material.highlighted == {anchor: [] for anchor in pointed}
+    every = replace(objects_run, findings=last.with_columns(scope=pl.lit("{}")), images=away)
+    assert Material(every).highlighted == {}
 
 
 def test_what_is_said_of_a_pictures_quality_is_no_label_of_looks(objects_run: Any) -> None:

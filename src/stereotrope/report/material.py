@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -338,15 +339,32 @@ class Material:
 
     @cached_property
     def highlighted(self) -> dict[str, list[str]]:
-        """Anchor of a sheet → the first images by which findings show it, strongest finding first."""
-        named = self.findings.select(pl.col("image_ids").str.json_decode(pl.List(pl.String)).explode())
-        shown = self.sheet_of.of(named["image_ids"].drop_nulls().unique(maintain_order=True))
-        first = (
-            shown.filter("usable")
-            .group_by("sheet", maintain_order=True)
-            .agg(pl.col("image_id").head(_HIGHLIGHTS))
-        )
-        return {self.sheets[sheet].anchor: images for sheet, images in first.iter_rows()}
+        """Anchor of a sheet → the first usable images by which findings show it; of others there is none.
+
+        Findings point at what their scope covers and at what their pictures are of: the first of each, the
+        strongest first, before the second of any.
+        """
+        told = [self._pointed_at(row) for row in self.findings.iter_rows(named=True)]
+        found = [at for turn in zip_longest(*(sheets for sheets, _ in told)) for at in turn if at is not None]
+        named = dict.fromkeys(image for _, images in told for image in images)
+        usable = self.sheet_of.of(named).filter("usable").group_by("sheet", maintain_order=True)
+        first = dict(usable.agg(pl.col("image_id").head(_HIGHLIGHTS)).iter_rows())
+        return {self.sheets[at].anchor: first.get(at, []) for at in dict.fromkeys(found)}
+
+    def _pointed_at(self, finding: Mapping[str, Any]) -> tuple[list[int], list[str]]:
+        """Numbers of the sheets that a finding is about, those with its images first, and these."""
+        images, scope = image_ids(finding), json.loads(finding["scope"] or "{}")
+        levels = {f: level for f, level in scope.items() if f in self._sheet_levels.columns}
+        covered = self._sheet_levels.with_row_index("at").filter(**levels)["at"].to_list() if levels else []
+        theirs = self.sheet_of.of(images)["sheet"].drop_nulls().unique(maintain_order=True).to_list()
+        return list(dict.fromkeys([*theirs, *covered])), images
+
+    @cached_property
+    def _sheet_levels(self) -> pl.DataFrame:
+        """The model and the levels of every sheet."""
+        names = dict.fromkeys(["generator", *self.factors], pl.String())
+        rows = ({**sheet.scope, "generator": sheet.generator} for sheet in self.sheets)
+        return pl.DataFrame([[row.get(name) for name in names] for row in rows], schema=names, orient="row")
 
 
 def _alike(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:

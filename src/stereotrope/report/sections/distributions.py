@@ -121,12 +121,14 @@ def _shown(material: Material) -> tuple[list[Distribution], str]:
     if len(groups) <= _MOST_SHOWN:
         return distributions(material), ""
     of = {sheet.anchor: key for key, sheets in groups.items() for sheet in sheets}
-    told = [of[anchor] for anchor in material.highlighted]
+    told = list(dict.fromkeys(of[anchor] for anchor in material.highlighted))
     shown = distributions(material, list(dict.fromkeys([*told, *groups]))[:_FEW_SHOWN])
+    more = "those that findings point at, then the first" if told else "the first"
+    which = more if len(told) <= _FEW_SHOWN else f"the first of {thousands(len(told))} that findings point at"
     each = " and ".join(["model", *map(words, lead)])
     return shown, (
-        f"Shown: {len(shown)} of {thousands(len(groups))} figures, one a {each}: those that findings point "
-        "at, then the first. The labels of all are counted by condition in the files tables/labels.csv and "
+        f"Shown: {len(shown)} of {thousands(len(groups))} figures, one a {each}: {which}. "
+        "The labels of all are counted by condition in the files tables/labels.csv and "
         ".parquet."
     )
 
