@@ -229,6 +229,8 @@ FINDINGS = (
     Column("kind", _S, "as its finder names it: divergence, share_difference …"),
     Column("rank", _I, "1 is the most worth a look, lists behind one another; 0 the summary"),
     Column("scope", _S, "JSON object: factor → level"),
+    Column("contrast", _S, "name of the factor whose levels are compared, null where nothing is"),
+    Column("reference", _S, "level compared with"),
     Column("attribute", _S, "attribute it is about, null where none"),
     Column("sentence", _S, "the finding in one full sentence with its numbers"),
     Column("measure", _S, "measure of the estimate behind it"),

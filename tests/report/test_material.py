@@ -84,6 +84,7 @@ def test_as_many_differences_are_listed_as_the_summary_counts(objects_run: Any) 
     _, tables = _two_contrasts_of_one_condition()
     told = tables["findings"].filter(list="difference")
     assert told["image_ids"].n_unique() < told.height == 2
+    assert {*told.select("contrast", "reference").iter_rows()} == {("group", "base"), ("generator", "a")}
     run = replace(objects_run, findings=tables["findings"], comparisons=tables["comparisons"])
     (differing,) = Material(run).first_findings[:1]
     counted = re.match(r"(\d+) of \d+ comparisons differ", Material(run).tested or "")
@@ -131,8 +132,10 @@ def test_no_blank_picture_stands_for_the_baseline_beside_a_finding(objects_run: 
     image = base.images[0]["image_id"]
     thumbs = Thumbnails({picture: picture for picture in objects_run.images["image_id"]})
 
+    about = {"image_ids": json.dumps([women.images[0]["image_id"]])}
+
     def beside(material: Material) -> list[str]:
-        shown = Exhibits(material, thumbs).groups([women.images[0]["image_id"]], most=100)
+        shown = Exhibits(material, thumbs).groups(about, most=100)
         return [one["uri"] for one in shown[1]["images"]]
 
     said = objects_run.labels.filter(subject_id=image).head(1)
@@ -148,6 +151,35 @@ def test_the_baseline_stands_beside_a_condition(objects_run: Any) -> None:
     assert beside["cup, women"].title == "cup, base"
     assert beside["cup, base"] is None
     assert Material(replace(objects_run, info={})).baseline_of(material.sheets[2]) is None
+
+
+def test_beside_a_finding_stands_what_it_is_compared_with(objects_run: Any) -> None:
+    """A finding between models shows both, a rare value of one not alone."""
+    images = objects_run.images.with_columns(
+        image_id=pl.lit("other-") + pl.col("image_id"), generator=pl.lit("other")
+    )
+    run = replace(objects_run, images=pl.concat([objects_run.images, images]))
+    material = Material(run)
+    women = next(s for s in material.sheets if s.title == "cup, women" and s.generator == "calibrated")
+    named = {"image_ids": json.dumps(women.usable[:1])}
+    thumbs = Thumbnails({picture: picture for picture in run.images["image_id"]})
+
+    def told(finding: dict[str, Any]) -> list[tuple[str, int, str]]:
+        shown = Exhibits(material, thumbs).groups(finding, most=4)
+        return [(group["title"], len(group["images"]), group["more"]) for group in shown]
+
+    n = women.n_usable
+    first = ("calibrated: cup, women", 1, f"the 1 it points at, of {n} pictures")
+    by_model = {**named, "contrast": "generator", "reference": "other"}
+    assert told(by_model) == [first, ("other: cup, women", 4, f"4 of {n} pictures")]
+    by_group = {**named, "contrast": "group", "reference": "men"}
+    assert [title for title, *_ in told(by_group)] == [first[0], "calibrated: cup, men"]
+    assert [title for title, *_ in told(named)] == [first[0], "calibrated: cup, base"]
+    both = json.dumps([*women.usable[:6], f"other-{women.usable[0]}"])
+    assert told({**by_model, "image_ids": both}) == [
+        ("calibrated: cup, women", 4, f"4 of the 6 it points at, of {n} pictures"),
+        ("other: cup, women", 1, f"the 1 it points at, of {n} pictures"),
+    ]
 
 
 def test_looks_at_a_run_are_told_where_there_were_several(objects_run: Any) -> None:

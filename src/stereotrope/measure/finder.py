@@ -117,6 +117,13 @@ class Candidate:
         """The images that show it."""
         return self.images() if callable(self.images) else self.images
 
+    @property
+    def compared(self) -> tuple[str | None, str | None]:
+        """The factor whose levels are compared and the level compared with; None where nothing is."""
+        if self.wording is not None:
+            return self.wording.contrast, self.wording.reference
+        return (self.between[0], self.between[2]) if self.between else (None, None)
+
     def written(self) -> Candidate:
         """Itself with its sentence as a text."""
         return replace(self, sentence=self.sentence()) if callable(self.sentence) else self

@@ -307,6 +307,7 @@ def _row(
             sentence += f"; labels are missing, and with these it may be between {ends}"
     if words := unlike.get(_identity(c)):
         sentence += f"; {words}"
+    contrast, reference = c.compared
     shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
     further = [f"{len(left)} more annotators"] if left else []
     return {
@@ -314,6 +315,8 @@ def _row(
         "list": name,
         "kind": c.kind,
         "scope": where,
+        "contrast": contrast if reference is not None else None,
+        "reference": reference if contrast is not None else None,
         "attribute": c.attribute,
         "sentence": "; ".join([sentence.removesuffix("."), *shown, *further, *filter(None, [c.doubt])]) + ".",
         "measure": c.measure,

@@ -178,24 +178,45 @@ class Exhibits:
         asked = f"{sheet.generator}, {sheet.title}"
         return f"{asked}. Labelled {seen}" if seen else asked
 
-    def groups(self, images: Sequence[str], *, most: int = MOST_EXHIBITED) -> list[dict[str, Any]]:
-        """Images of a finding by condition; beside a single one, those of its baseline that count."""
-        by_sheet = {sheet.anchor: (sheet, of) for sheet, of in self.material.sheet_of.by_sheet(images)}
-        if len(by_sheet) == 1:
-            base = self.material.baseline_of(next(iter(by_sheet.values()))[0])
-            if base is not None:
-                usable = [i for i in base.usable if i not in self.material.blank]
-                by_sheet[base.anchor] = (base, usable)
+    def groups(self, finding: Mapping[str, Any], *, most: int = MOST_EXHIBITED) -> list[dict[str, Any]]:
+        """Images of a finding by condition, each beside what it is compared with.
+
+        That is what the finding says, or else the baseline of a single condition. There the first pictures
+        that count stand, of the condition those that the finding points at, and how many these are.
+        """
+        placed = self.material.sheet_of.by_sheet(image_ids(finding))
+        of_finding = {sheet.anchor: (sheet, members) for sheet, members in placed}
         several = len(self.material.generators) > 1
-        out = []
-        for sheet, members in by_sheet.values():
-            uris = [(i, uri) for i in members if (uri := self.thumbs.best(i))][:most]
-            if uris:
-                title = f"{sheet.generator}: {sheet.title}" if several else sheet.title
-                shown = [{"uri": uri, "alt": self.alt(i)} for i, uri in uris]
-                more = f"{len(uris)} of {len(members)} pictures" if len(members) > len(uris) else ""
-                out.append({"anchor": sheet.anchor, "title": title, "images": shown, "more": more})
+        out, seen = [], set(of_finding)
+        for sheet, members in of_finding.values():
+            sides = [(sheet, members, True)]
+            base = self._compared_with(finding, sheet, alone=len(of_finding) == 1)
+            if base is not None and base.anchor not in seen:
+                seen.add(base.anchor)
+                usable = [i for i in base.usable if i not in self.material.blank]
+                sides.append((base, usable, False))
+            for side, images, pointed in sides:
+                uris = [(i, uri) for i in images if (uri := self.thumbs.best(i))][:most]
+                if uris:
+                    title = f"{side.generator}: {side.title}" if several else side.title
+                    shown = [{"uri": uri, "alt": self.alt(i)} for i, uri in uris]
+                    more = _how_many(len(uris), len(images), side.n_usable if pointed else len(images))
+                    out.append({"anchor": side.anchor, "title": title, "images": shown, "more": more})
         return out
+
+    def _compared_with(self, finding: Mapping[str, Any], sheet: Sheet, *, alone: bool) -> Sheet | None:
+        contrast, reference = finding.get("contrast"), finding.get("reference")
+        if contrast is not None and reference is not None:
+            return self.material.reference_of(sheet, contrast, reference)
+        return self.material.baseline_of(sheet) if alone else None
+
+
+def _how_many(shown: int, pointed: int, n: int) -> str:
+    """How many pictures of a condition are shown, of those that a finding points at where these are fewer."""
+    if pointed >= n:
+        return f"{shown} of {thousands(pointed)} pictures" if shown < pointed else ""
+    some = f"{shown} of the {thousands(pointed)}" if shown < pointed else f"the {thousands(pointed)}"
+    return f"{some} it points at, of {count(n, 'picture')}"
 
 
 def exhibited(material: Material, rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -304,15 +304,23 @@ class Material:
             self._found[given] = next(covered, None)
         return self._found[given] if given else None
 
+    def reference_of(self, sheet: Sheet, contrast: str, reference: str) -> Sheet | None:
+        """The sheet that a level of a factor, or another model, puts beside this one; None for itself."""
+        return self._beside(sheet, {contrast: reference})
+
     def baseline_of(self, sheet: Sheet) -> Sheet | None:
         """The baseline's sheet beside this one: same generator, same other factors; None for itself."""
-        base = {f: v for f, v in (self.info.get("baseline") or {}).items() if f in self.shown}
-        if not base or all(sheet.scope.get(f) == v for f, v in base.items()):
+        named = self.info.get("baseline") or {}
+        return self._beside(sheet, {f: v for f, v in named.items() if f in self.shown})
+
+    def _beside(self, sheet: Sheet, levels: Mapping[str, str]) -> Sheet | None:
+        own = {**sheet.scope, "generator": sheet.generator}
+        if not levels or all(own.get(f) == v for f, v in levels.items()):
             return None
-        complete = [f for f in self.shown if not self.prompts[f].null_count() and f not in base]
-        return self.find_sheet(
-            {"generator": sheet.generator, **{f: sheet.scope[f] for f in complete}, **base}
-        )
+        # A baseline may lack factors that its conditions have.
+        complete = [f for f in self.shown if not self.prompts[f].null_count()]
+        shared = {f: own[f] for f in ("generator", *complete)}
+        return self.find_sheet({**own, **levels}) or self.find_sheet({**shared, **levels})
 
     def scope_columns(self, frame: pl.DataFrame) -> list[str]:
         """Factor columns of a frame of estimates that vary in it, implied ones left out."""

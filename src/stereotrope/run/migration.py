@@ -78,13 +78,17 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
     return made.select(name for name in [*names[:2], *factors, *names[2:]] if name in made.columns)
 
 
-def findings_of_one_list(table: pl.DataFrame) -> pl.DataFrame:
-    """Findings of runs that had one list of them, whose error was not controlled: of none but warnings."""
+def findings_of_now(table: pl.DataFrame) -> pl.DataFrame:
+    """Findings with the columns that they have now.
+
+    Runs that had one list of them did not control its error: they are of none but warnings.
+    """
     new = [name for name in _FINDING_TYPES if name not in table.columns]
-    if "list" not in new:
+    if not new:
         return table
     added = {name: pl.lit(None, _FINDING_TYPES[name]) for name in new}
-    added["list"] = pl.when(pl.col("kind") == "instrument").then(pl.lit("instrument"))
+    if "list" in new:
+        added["list"] = pl.when(pl.col("kind") == "instrument").then(pl.lit("instrument"))
     return table.with_columns(**added).select(_FINDING_TYPES)
 
 

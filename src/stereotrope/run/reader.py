@@ -21,7 +21,7 @@ from stereotrope.run.disk import require_folder_name
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.looks import looks_in
-from stereotrope.run.migration import estimates_of_format_1, findings_of_one_list, with_own_definitions
+from stereotrope.run.migration import estimates_of_format_1, findings_of_now, with_own_definitions
 from stereotrope.run.seal import was_written
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import (
@@ -138,7 +138,7 @@ class Run:
     @functools.cached_property
     def findings(self) -> pl.DataFrame:
         """What is worth a person's look, most first."""
-        return findings_of_one_list(self._table("findings"))
+        return findings_of_now(self._table("findings"))
 
     @functools.cached_property
     def comparisons(self) -> pl.DataFrame:

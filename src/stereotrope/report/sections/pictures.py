@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.report.contract import SCORES, Block, add_section, sections_in_order
 from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.exhibits import Exhibits, exhibited
-from stereotrope.report.material import Material, image_ids, words
+from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, interval, thousands
 from stereotrope.tables import ABSENT, QUALITY_ATTRIBUTES
 
@@ -41,7 +41,7 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
             "told": [
                 {
                     "sentence": row["sentence"],
-                    "groups": shown.groups(image_ids(row), most=_OF_A_FINDING),
+                    "groups": shown.groups(row, most=_OF_A_FINDING),
                     "otherwise": _otherwise(material, row["finding_id"]),
                 }
                 for row in one.rows
@@ -96,7 +96,7 @@ def _cases(material: Material, shown: Exhibits) -> list[Block]:
         {
             "title": ": ".join(filter(None, (_KINDS[row["kind"]], words(row["attribute"] or "")))),
             "sentence": row["sentence"],
-            "groups": shown.groups(image_ids(row)),
+            "groups": shown.groups(row),
         }
         for row in rows[:_CASES]
     ]
