@@ -178,7 +178,7 @@ def test_the_place_of_the_report_is_named_without_control_characters(tmp_path, m
 def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
     head = {
         "title": "T", "asked": [], "summary": "s", "counts": {"images": 9},
-        "tested": None, "findings": [], "more": {}, "tables": [],
+        "tested": None, "untested": None, "findings": [], "more": {}, "tables": [],
         "missing": {"sentence": "2 requests were refused.", "items": [f"m: 3 of 9 not made: {HOSTILE}"],
                     "notes": [f"left out: {HOSTILE}"]},
         "sections": [
@@ -196,7 +196,7 @@ def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
 def test_the_headline_tells_every_look_at_a_run_below_what_was_tested(capsys):
     head = {
         "title": "T", "asked": [], "summary": "s", "counts": {"images": 9},
-        "tested": "Second look at this run: …", "findings": [], "more": {},
+        "tested": "Second look at this run: …", "untested": None, "findings": [], "more": {},
         "looks": ["Look 1: 9 pictures.", "Look 2: 12 pictures."], "tables": [], "sections": [],
         "missing": {"sentence": "Nothing is missing.", "items": [], "notes": []},
     }  # fmt: skip

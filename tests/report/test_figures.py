@@ -38,7 +38,8 @@ def test_certainty_is_a_form_and_not_only_a_colour(objects_run: Any) -> None:
     for v in drawn(figure):
         assert v["sure"] == ("q < 0.001" in v["text"])
     assert "● q ≤ 0.05: 4 of 10 rows" in figure.notes[0]
-    assert figure.notes[1].startswith("q counts this measure's own tests; findings count those of all")
+    assert figure.notes[1].startswith("q counts this measure's own tests. That of a finding may be larger or")
+    assert "among the comparisons of all measures that could have shown as small a p" in figure.notes[1]
 
 
 def test_attributes_stand_side_by_side_with_undefined_ones_marked(objects_run: Any) -> None:

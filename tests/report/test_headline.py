@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
-from tests.report.made_up import LABEL_TYPES, frame, label_row
+import pytest
+from tests.report.made_up import FINDING_TYPES, LABEL_TYPES, frame, label_row
 
-from stereotrope.report import headline
+from stereotrope.report import headline, write
 from stereotrope.report.headline import asked, missing_table
 from stereotrope.report.material import Material
 
@@ -209,3 +210,31 @@ def test_words_of_measures_are_those_of_the_run_else_those_that_are_handed_in(ob
     assert first({"words": {"bds": "no mapping"}}) == "Bds"
     assert first({"words": None}, words=lambda: {"bds": {"short": "handed in"}}) == "Handed in"
     assert first({"words": None}) == "Bds"
+
+
+def test_where_nothing_was_compared_no_pattern_is_said_to_be_missing(objects_run: Any) -> None:
+    bare = replace(objects_run, findings=objects_run.findings.clear())
+    could_not = headline(bare)
+    assert could_not["tested"] is None
+    assert could_not["untested"].startswith("No comparison of this run could be tested")
+    shares = objects_run.estimates.filter(pl.col("contrast").is_null())
+    said = headline(replace(bare, estimates=shares))["untested"]
+    assert said.startswith("The measures of this audit compare nothing, so that no difference was looked for")
+    assert "`share_difference`" in said
+    page = write(replace(bare, estimates=shares), out=bare.path / "nothing", figures=False).read_text()
+    assert "compare nothing" in page
+    assert "no pattern of this run" not in page
+    assert headline(objects_run)["untested"] is None
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_few_comparisons_are_named(objects_run: Any, n: int) -> None:
+    summary = {"list": "summary", "kind": "summary", "rank": 0, "scope": "{}", "sentence": "No difference."}
+    first = {"contrast": "generator", "reference": "b", "scope": '{"generator": "a", "object": "cup"}'}
+    second = {"contrast": None, "reference": None, "scope": "{}"}
+    compared = [{"kind": "group_gap", "attribute": "lid_colour", "verdict": "alike"} | first]
+    compared += [{"kind": "group_gap", "attribute": None, "verdict": "alike"} | second] * (n - 1)
+    findings = frame([summary], FINDING_TYPES)
+    run = replace(objects_run, findings=findings, comparisons=pl.DataFrame(compared))
+    named = " Compared: lid colour with generator “a” and “b” (object “cup”); group gap."
+    assert headline(run)["tested"] == "No difference." + named * (n == 2)

@@ -57,6 +57,25 @@ def test_open_reads_tables_audit_and_info(folder: Path) -> None:
     assert repr(run) == f"<stereotrope run {str(folder)!r}: 3 images, 1 labels>"
 
 
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        ("contrast", "reference"),
+        ("contrast", "reference", "list", "value", "low", "high", "level", "q_value"),
+    ],
+)
+def test_findings_of_older_versions_have_their_later_columns(folder: Path, lacking: tuple[str, ...]) -> None:
+    file = folder / "findings.parquet"
+    whole = pl.read_parquet(file)
+    whole.drop(lacking).write_parquet(file)
+    found = Run(folder).findings
+    assert found.schema == whole.schema
+    assert found["sentence"].to_list() == whole["sentence"].to_list()
+    whole.drop("sentence").write_parquet(file)
+    with pytest.raises(RunDamaged, match="column 'sentence' is not as it was written"):
+        _ = Run(folder).findings
+
+
 def test_pictures_are_read_by_image(folder: Path) -> None:
     run = Run(folder)
     assert run.picture("a") == png(1)

@@ -146,9 +146,9 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
     for line in (*missing["items"], missing["sentence"], *missing["notes"]):
         print_wrapped(safe(line), out)
     _print_sections((s for s in headline["sections"] if s["first"]), out)
-    if headline["tested"]:
+    if tested := headline["tested"] or headline["untested"]:
         out.print(Text("\nWhat was tested", style="bold"))
-        for line in (headline["tested"], *headline["looks"]):
+        for line in (tested, *headline["looks"]):
             print_wrapped(safe(line), out)
     for title, told in groupby(headline["findings"], key=lambda finding: str(finding["title"])):
         out.print(Text(f"\n{terminal(title)}", style="bold"))

@@ -41,6 +41,7 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
     - ``missing``: ``{sentence, items, notes, columns, rows, labels}``: ``items`` says in a sentence each what
       a stage could not do, ``notes`` what readers of files left out; the first ``labels`` columns name a row;
     - ``tested``: how many comparisons were tested and how many differ, a sentence; null where none was;
+    - ``untested``: that none was and what to do, a sentence; else null;
     - ``looks``: each look at a run that was looked at more than once, a sentence each;
     - ``findings``: the first of each list, ``{rank, list, title, kind, sentence, scope, attribute, measure,
       images}``, ``title`` being that of the list;
@@ -72,6 +73,7 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
         "summary": summary(material),
         "missing": missing_table(material),
         "tested": material.tested,
+        "untested": material.untested,
         "looks": material.looks,
         "findings": [
             {"title": title, "scope": json.loads(row["scope"] or "{}"), "images": image_ids(row)}

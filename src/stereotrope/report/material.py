@@ -31,6 +31,8 @@ QUALITY = QUALITY_ATTRIBUTES
 _LEXICON = "LexiconAnnotator"
 _HIGHLIGHTS = 3
 """Images by which findings show one condition beside its strips."""
+_FEW_COMPARISONS = 4
+"""Comparisons up to which each is named."""
 _PLACE = "__place"
 _LABEL = ["generator", "prompt_id", "attribute", "annotator", "status"]
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
@@ -59,7 +61,8 @@ class Material:
 
     changed: Files of the run that were changed by hand.
     factors: Factor columns of the prompts.
-    tested: How many comparisons were tested and how many differ, as a sentence; None where none was.
+    tested: How many comparisons were tested and how many differ, and of few which, in sentences; None where
+        none was.
     shown: Those that tell conditions apart: no constants, none that another one implies.
     row_factor: The factor whose levels are set side by side, the contrast of most estimates.
     """
@@ -72,7 +75,8 @@ class Material:
         self.prompts = run.prompts
         self.estimates = run.estimates
         self.findings = run.findings.sort("rank", maintain_order=True)
-        self.tested = next(iter(self.findings.filter(list="summary")["sentence"]), None)
+        counted = next(iter(self.findings.filter(list="summary")["sentence"]), None)
+        self.tested = counted and " ".join([counted, *_compared(run.comparisons)])
         self.factors = [c for c in self.prompts.columns if c not in _FIXED_PROMPTS]
         self.shown = _irredundant(self.prompts.select(self.factors))
         used = self.estimates["contrast"].drop_nulls().value_counts(sort=True, name="n")["contrast"]
@@ -336,6 +340,23 @@ class Material:
         """Whether nothing was tested for a list of findings, and nothing else stood out."""
         return not self.tested and not self.first_findings
 
+    @property
+    def untested(self) -> str | None:
+        """That no difference was looked for, and what to do; None where some comparison was tested."""
+        # Older versions told what stood out without a word on what they had tested.
+        if self.tested or any(one.name is None for one in self.first_findings):
+            return None
+        if self.estimates["contrast"].is_in(["generator", *self.factors]).any():
+            return (
+                "No comparison of this run could be tested, so that no difference can be told from chance; "
+                "the tables say of each why not. More pictures or prompts a condition may help."
+            )
+        return (
+            "The measures of this audit compare nothing, so that no difference was looked for: what the "
+            "numbers below show is not tested. To look for differences, add a measure that compares "
+            "conditions or models to `measures:`, such as `share_difference`."
+        )
+
     @cached_property
     def blank(self) -> frozenset[str]:
         """Images that are blank, which no score counts, among the first of each condition."""
@@ -385,6 +406,22 @@ def _alike(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
 def image_ids(finding: Mapping[str, Any]) -> list[str]:
     """The images that a finding names."""
     return [str(i) for i in json.loads(finding["image_ids"] or "[]")]
+
+
+def _compared(comparisons: pl.DataFrame) -> list[str]:
+    """What was compared, where it is little, in a sentence."""
+    if not 0 < comparisons.height <= _FEW_COMPARISONS:
+        return []
+    told = []
+    for row in comparisons.iter_rows(named=True):
+        scope = json.loads(row["scope"] or "{}")
+        level = scope.pop(row["contrast"], None) if row["contrast"] and row["reference"] else None
+        what = words(row["attribute"] or row["kind"])
+        if level is not None:
+            what += f" with {words(row['contrast'])} “{level}” and “{row['reference']}”"
+        where = ", ".join(f"{words(factor)} “{level}”" for factor, level in scope.items())
+        told.append(f"{what} ({where})" if where else what)
+    return [f"Compared: {'; '.join(told)}."]
 
 
 def _irredundant(frame: pl.DataFrame) -> list[str]:

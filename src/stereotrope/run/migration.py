@@ -78,18 +78,21 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
     return made.select(name for name in [*names[:2], *factors, *names[2:]] if name in made.columns)
 
 
+_OF_LISTS = ("list", "value", "low", "high", "level", "p_value", "q_value")
+"""Columns that findings have since there are several lists of them."""
+
+
 def findings_of_now(table: pl.DataFrame) -> pl.DataFrame:
-    """Findings with the columns that they have now.
+    """Findings with the columns that they have now, null where an older version wrote none.
 
     Runs that had one list of them did not control its error: they are of none but warnings.
     """
-    new = [name for name in _FINDING_TYPES if name not in table.columns]
-    if not new:
-        return table
-    added = {name: pl.lit(None, _FINDING_TYPES[name]) for name in new}
-    if "list" in new:
+    later = ["contrast", "reference", *(_OF_LISTS if "list" not in table.columns else ())]
+    added = {name: pl.lit(None, _FINDING_TYPES[name]) for name in later if name not in table.columns}
+    if "list" in added and "kind" in table.columns:
         added["list"] = pl.when(pl.col("kind") == "instrument").then(pl.lit("instrument"))
-    return table.with_columns(**added).select(_FINDING_TYPES)
+    made = table.with_columns(**added)
+    return made.select(name for name in _FINDING_TYPES if name in made.columns) if added else table
 
 
 def with_own_definitions(table: pl.DataFrame) -> pl.DataFrame:

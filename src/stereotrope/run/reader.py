@@ -138,7 +138,7 @@ class Run:
     @functools.cached_property
     def findings(self) -> pl.DataFrame:
         """What is worth a person's look, most first."""
-        return findings_of_now(self._table("findings"))
+        return self._table("findings")
 
     @functools.cached_property
     def comparisons(self) -> pl.DataFrame:
@@ -306,6 +306,8 @@ class Run:
             table = _one_row_a_label(table, self.info)
         if name == "subjects" and "annotators" not in table.columns:
             table = table.with_columns(annotators=pl.lit(None, pl.String))
+        if name == "findings":
+            table = findings_of_now(table)
         if name == "estimates":
             table = with_own_definitions(estimates_of_format_1(table))
         known = polars_types(RUN_TABLES[name] if columns is None else columns)

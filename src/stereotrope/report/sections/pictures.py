@@ -49,7 +49,7 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
         }
         for one in material.first_findings
     ]
-    told = {"tested": material.tested, "looks": material.looks, "lists": lists}
+    told = {"tested": material.tested, "untested": material.untested, "looks": material.looks, "lists": lists}
     return [Block("findings", {**told, "instead": list(_instead(material))})]
 
 
