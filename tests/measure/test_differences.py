@@ -124,8 +124,21 @@ def test_a_summary_leads_and_says_what_would_have_been_found() -> None:
     assert found["rank"].to_list() == list(range(found.height))
     assert found["sentence"][0] == (
         "No difference beyond chance in 128 comparisons; with 20 pictures a condition only shifts above 0.68 "
-        "would have been found. 1 is alike on average, within ±0.20. Of 127 these pictures cannot say which."
+        "would have been found; 18 could not have been told, whatever they showed. 1 is alike on average, "
+        "within ±0.20. Of 127 these pictures cannot say which."
     )
+
+
+def test_the_summary_says_of_which_comparisons_it_speaks_and_how_many_could_not_have_been_told() -> None:
+    pictures = [
+        replace(c, n=(12, 12)) for c in rows_of("made", [0.3, 0.4, 0.5], [1e-5, 1e-5, 0.06], list("abc"))
+    ]
+    scenarios = rows_of("made", [0.5, 0.001], [1e-5, 1e-4], ["d", "e"])
+    told = differences_of([*pictures, *scenarios]).sentence()
+    assert told.startswith("1 of 5 comparisons differs beyond chance")
+    assert "; in the 3 of single pictures, with 12 pictures a condition shifts above " in told
+    assert "; 1 could not have been told, whatever it showed." in told
+    assert "in the" not in differences_of(pictures).sentence()
 
 
 def test_where_no_difference_could_have_been_found_it_is_said() -> None:

@@ -118,7 +118,7 @@ def _each_once(
     for one in with_doubts([c.written() for c in candidates if c.wording is not None], evidence):
         groups.setdefault(place_of(one, evidence), []).append(one)
     read: dict[Any, Candidate] = {}
-    for number, one in enumerate(c for c in candidates if c.wording is None):
+    for number, one in enumerate(_own_sentences(candidates, groups, evidence)):
         # Of several tests of one thing by one reader the clearest is told; descriptions are told each.
         about = number if one.p is None else (place_of(one, evidence), one.scope.get("annotator"))
         if about not in read or _clearest(one) > _clearest(read[about]):
@@ -130,6 +130,18 @@ def _each_once(
 def _clearest(one: Candidate) -> tuple[bool, float, float]:
     """Of several tests by one reader the one whose sentence is so, and of these the clearest."""
     return one.apt, one.effect, abs(one.value)
+
+
+def _own_sentences(
+    candidates: Sequence[Candidate], groups: dict[Place, list[Candidate]], evidence: RunEvidence
+) -> list[Candidate]:
+    """Those without a wording, a place being told by either: by its wording where that shows a difference."""
+    several = [c for c in candidates if c.wording is None]
+    places = [None if c.p is None else place_of(c, evidence) for c in several]
+    for c, place in zip(several, places, strict=True):
+        if c.effect > 0 and place in groups and not any(one.effect > 0 for one in groups[place]):
+            del groups[place]
+    return [c for c, place in zip(several, places, strict=True) if place not in groups]
 
 
 def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[Candidate]:

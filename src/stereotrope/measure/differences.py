@@ -2,6 +2,7 @@
 
 import json
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -224,12 +225,27 @@ class Differences:
         else:
             verb = "differs" if found == 1 else "differ"
             told = f"{found} of {times} {verb} beyond chance (false discovery rate {self.alpha:.2g} over all)"
-        return f"{told}{self._found_from()}.{self._kept()}{self._alike()}"
+        return f"{told}{self._found_from()}{self._never()}.{self._kept()}{self._alike()}"
 
     def _beside(self) -> str:
         """That one place alone could not be told, whatever its counts, where it could not."""
         among = "; one is told only where at least {} differ as clearly as they can"
         return among.format(_thousands(self._fewest)) if self._fewest > 1 else ""
+
+    def _never(self) -> str:
+        """How many could not have been told beside the others as they are."""
+        p = np.array([tested.p for tested in self.places.values()])
+        left = sorted(set(self.places) - set(self.q), key=lambda one: self.places[one].p_least)
+        at = {place: number for number, place in enumerate(self.places)}
+
+        def silent(place: Place) -> bool:
+            least = np.where(np.arange(p.size) == at[place], self._floors, p)
+            return bool(benjamini_hochberg(least, self._floors)[at[place]] > self.alpha)
+
+        n = len(left) - bisect_left(left, True, key=silent)
+        if not n or (self._fewest > 1 and not self.found):
+            return ""
+        return f"; {_thousands(n)} could not have been told, whatever {'it' if n == 1 else 'they'} showed"
 
     def _kept(self) -> str:
         """How many were told before and are not found by this look."""
@@ -279,11 +295,16 @@ class Differences:
             what = f"shifts above {decimals_of(least)} are found four times in five"
         else:
             what = f"only shifts above {decimals_of(least)} would have been found"
-        return f"; with {self._of_pictures()} {what}"
+        some = len(self.sizes)
+        where = f"in the {_thousands(some)} of single pictures, " if some < len(self.places) else ""
+        return f"; {where}with {self._of_pictures()} {what}"
 
 
 def place_of(c: Candidate, evidence: RunEvidence) -> Place:
     """What a candidate is about, whoever looked at it and by whatever measure."""
+    if c.of_shares and c.between is not None:
+        contrast, _, reference = c.between
+        return evidence.drawn(c.scope), contrast, reference, c.attribute
     if c.wording is None:
         scope = sorted((name, level) for name, level in c.scope.items() if name != "annotator")
         return c.kind, c.attribute, c.measure, json.dumps(scope, ensure_ascii=False), c.parts
@@ -291,12 +312,10 @@ def place_of(c: Candidate, evidence: RunEvidence) -> Place:
     return evidence.drawn(c.scope), c.wording.contrast, c.wording.reference, about
 
 
-def keys_of(place: Place, evidence: RunEvidence, look: InterimLook, *, words: bool) -> list[str]:
-    """What stands for a place from one look to the next, and what stood for it before factors joined.
-
-    words: Whether a wording says what is compared.
-    """
-    factors = [f for f in evidence.pictures.factors if f != "annotator"] if words else []
+def keys_of(place: Place, evidence: RunEvidence, look: InterimLook) -> list[str]:
+    """What stands for a place from one look to the next, and what stood for it before factors joined."""
+    of_kind = isinstance(place[0], str)  # not of the conditions that are compared
+    factors = [] if of_kind else [f for f in evidence.pictures.factors if f != "annotator"]
     before = (earlier_key(*place, factors=factors, joined=joined) for joined in look.joined)
     return [place_key(*place, factors=factors), *(key for key in before if key is not None)]
 
@@ -343,7 +362,7 @@ def _tested(
 ) -> Tested:
     p, least = _of_place(by.values())
     every = [one for some in by.values() for one in some]
-    key, *earlier = keys_of(place, evidence, look, words=every[0].wording is not None)
+    key, *earlier = keys_of(place, evidence, look)
     return Tested(
         every[0],
         p,

@@ -83,16 +83,18 @@ def earlier_key(
     joined: Factor → its level of the prompts that were there. Where levels are pooled, those of these prompts
         are what the comparison was about.
     """
-    if factors and isinstance(conditions, tuple):
+    if isinstance(conditions, tuple):
         places = {factors.index(f): level for f, level in joined.items() if f in factors}
         there = [one for one in conditions if all(one[at] in (None, of) for at, of in places.items())]
         before = tuple(tuple(None if at in places else x for at, x in enumerate(one)) for one in there)
         return place_key(tuple(dict.fromkeys(before)), *about, factors=factors) if there else None
     *kept, scope, parts = (conditions, *about)
-    levels = dict(json.loads(str(scope)))
+    levels = dict(conditions if isinstance(conditions, frozenset) else json.loads(str(scope)))
     if any(levels.get(f, of) != of for f, of in joined.items()):
         return None
     rest = sorted(pair for pair in levels.items() if pair[0] not in joined)
+    if isinstance(conditions, frozenset):
+        return place_key(frozenset(rest), *about, factors=factors)
     return place_key(*kept, json.dumps(rest, ensure_ascii=False), parts)
 
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from stereotrope import measure
+from stereotrope.stats import cauchy_combined
 
 NAMES = "abcd"
 
@@ -110,6 +111,51 @@ def test_two_models_are_one_comparison_however_many_rows_say_it() -> None:
     assert two["p_value"].n_unique() == 1
     (row,) = measure.comparisons(two, LABELS).to_dicts()
     assert row["p_value"] == pytest.approx(two["p_value"][0])
+
+
+def of_two(baseline: str | None = None) -> list[pl.DataFrame]:
+    _, whole = study(6, groups=1, more=0.3)
+    whole = whole.filter(pl.col("generator").is_in(["a", "b"]))
+    changes = measure.ratio_change(whole, within=["prompt_group"], baseline=baseline)
+    return [measure.model_deviation(whole, within=["prompt_group"]), changes]
+
+
+@pytest.mark.parametrize("baseline", [None, "a", "b"])
+def test_two_levels_differ_or_deviate_from_their_mean_as_one_comparison(baseline: str | None) -> None:
+    away, changes = of_two(baseline)
+    both = pl.concat([away, changes], how="diagonal")
+    (row,) = measure.comparisons(both, LABELS).to_dicts()
+    assert row["reference"] == (baseline or "a")
+    assert abs(row["value"]) == pytest.approx(2 * abs(away["value"][0]))
+    assert measure.findings(both, LABELS).filter(list="difference").height == 1
+
+
+def test_a_deviation_of_two_levels_stays_where_their_change_is_of_other_scenarios() -> None:
+    away, changes = of_two()
+    other = changes.with_columns(pl.col("n") - 1)
+    assert measure.comparisons(pl.concat([away, other], how="diagonal"), LABELS).height == 2
+    elsewhere = changes.with_columns(prompt_group=pl.lit("g1"))
+    assert measure.comparisons(pl.concat([away, elsewhere], how="diagonal"), LABELS).height == 2
+
+
+@pytest.mark.parametrize("seen_by_ratios_alone", [False, True])
+def test_a_change_of_ratios_and_a_difference_of_shares_of_the_same_pictures_are_told_once(
+    seen_by_ratios_alone: bool,
+) -> None:
+    labels = people(np.random.default_rng(2), 0.0, {"a": 0.3, "b": 0.7})
+    labels = labels.with_columns(prompt_id="scenario")
+    ratios = measure.ratio_change(measure.female_ratio(labels, by=["generator", "scenario"]), baseline="a")
+    shares = measure.share_difference(labels, group="generator", baseline="a", within=[])
+    if seen_by_ratios_alone:
+        labels = labels.with_columns(value=pl.col("value").shuffle(seed=1))
+        shares = measure.share_difference(labels, group="generator", baseline="a", within=[])
+    both = pl.concat([ratios, shares], how="diagonal")
+    (row,) = measure.comparisons(both, labels).to_dicts()
+    (alone,) = (measure.comparisons(one, labels)["p_value"] for one in (shares,))
+    p = [ratios.filter(measure="ratio_change")["p_value"].item(), alone.item()]
+    assert row["p_value"] == pytest.approx(float(cauchy_combined(p)))
+    (told,) = measure.findings(both, labels).filter(list="difference").to_dicts()
+    assert told["kind"] == ("ratio_difference" if seen_by_ratios_alone else "share_difference")
 
 
 def people(rng: np.random.Generator, unclear: float, truth: dict[str, float]) -> pl.DataFrame:

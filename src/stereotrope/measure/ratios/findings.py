@@ -1,6 +1,7 @@
 """What stands out among ratios of scenarios: settings and models that show a value more often than others."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,15 +16,16 @@ from stereotrope.tables import ALL_ATTRIBUTES
 def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
     """Differences of ratios on average over scenarios, each pair of settings and each set of levels a test.
 
-    That no level deviates from the mean of all is one hypothesis, of which the clearest level is told. The
-    absolute change is left out: its p is of the prompts that were asked, and rejects where wordings differ.
+    That no level deviates from the mean of all is one hypothesis, of which the clearest level is told; of two
+    levels it is that they differ, and is left to their change where that is tested. The absolute change is
+    left out: its p is of the prompts that were asked, and rejects where wordings differ.
     """
     rows = evidence.estimates.filter(
         pl.col("measure").is_in(["ratio_change", "model_deviation", "variation_effect"]),
         pl.col("p_value").is_not_null(),
         pl.col("attribute").ne_missing(ALL_ATTRIBUTES),
     )
-    for row in rows.iter_rows(named=True):
+    for row in _each_contrast_once(rows.to_dicts()):
         scope, contrast, reference = scope_of(row), row["contrast"], row["reference"]
         bounds = row["bound_low"], row["bound_high"]
         yield Candidate.tested(
@@ -38,10 +40,40 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
             bounds=None if None in bounds else bounds,
             apart=2.0 if reference is None else 1.0,
             parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
+            of_shares=reference is not None,
             # What it counts are scenarios.
             labelled=None,
             n=None,
         )
+
+
+def _each_contrast_once(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows without deviations of two levels of which the change is tested over the same scenarios."""
+    levels: dict[Any, set[str]] = {}
+    changes: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        scope = scope_of(row)
+        about, level = _about(row, scope), scope[row["contrast"]]
+        if row["reference"] is None:
+            levels.setdefault((row["measure"], about), set()).add(level)
+        else:
+            changes[about, frozenset((level, row["reference"]))] = row
+    for row in rows:
+        about = _about(row, scope_of(row))
+        change = changes.get((about, frozenset(levels.get((row["measure"], about), ()))))
+        if row["reference"] is not None or change is None or not _is_half(row, change):
+            yield row
+
+
+def _is_half(row: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
+    twice = 2 * abs(row["value"])
+    return row["n"] == change["n"] and math.isclose(abs(change["value"]), twice, abs_tol=1e-9)
+
+
+def _about(row: Mapping[str, Any], scope: Mapping[str, str]) -> tuple[Any, ...]:
+    """What a row of ratios is about, whichever level it is of."""
+    others = frozenset((name, level) for name, level in scope.items() if name != row["contrast"])
+    return others, row["contrast"], row["attribute"], row["category"], row["definition"]
 
 
 def _told(row: Mapping[str, Any], scope: Mapping[str, str]) -> str:
