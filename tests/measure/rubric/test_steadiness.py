@@ -11,6 +11,7 @@ from scipy import stats
 
 from stereotrope import measure
 from stereotrope.errors import AuditFileError
+from stereotrope.measure.tidy import estimate_frame
 
 
 def answers(said: dict[tuple[str, str], str], annotator: str = "judge", query: str = "") -> pl.DataFrame:
@@ -44,6 +45,33 @@ def test_sets_judged_once_have_no_flip_rate_and_lost_answers_are_counted() -> No
     assert lost["value"].to_list() == [1.0, 1.0]
     assert lost["n"].to_list() == [1, 1]
     assert lost["excluded"].to_list() == ['{"refused": 2}'] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "definition", "value", "low", "high", "words"),
+    [
+        ("item_flip_rate", "paper", 0.18, 0.09, 0.38, None),
+        ("item_flip_rate", "paper", 0.30, 0.11, 0.50, "be it by the order or by chance"),
+        ("control_share", "blind", 0.10, 0.04, 0.20, None),
+        ("control_share", "blind", 0.10, 0.06, 0.20, "that is nothing it sees"),
+        ("control_difference", "painted", -0.2, -0.4, -0.04, None),
+        ("control_difference", "painted", -0.2, -0.4, -0.06, "with an instruction"),
+        ("control_difference", "painted", -1.0, None, None, "with an instruction"),
+        ("control_difference", "neutral", 0.2, 0.04, 0.4, None),
+        ("control_difference", "neutral", 0.2, 0.11, 0.4, "goes with the query's words"),
+        ("set_agreement", "accuracy", 0.75, 0.6, 0.81, None),
+        ("set_agreement", "accuracy", 0.75, 0.6, 0.79, "its index carries that error"),
+    ],
+)
+def test_a_judge_is_named_where_the_whole_interval_lies_beyond_the_threshold(
+    name, definition, value, low, high, words
+) -> None:
+    row = {"measure": name, "definition": definition, "attribute": "all", "annotator": "judge", "n": 12}
+    row |= {"value": value, "low": low, "high": high, "reference": "control", "generator": "m"}
+    estimates = estimate_frame([row], factors=("annotator", "generator"))
+    told = measure.findings(estimates, answers({("a", "x"): "y"})).filter(list="instrument")["sentence"]
+    assert len(told) == (words is not None)
+    assert all(words.lower() in one.lower() for one in told)
 
 
 def test_a_control_is_compared_set_by_set() -> None:

@@ -257,9 +257,9 @@ def _counted(
     difference |= {**counts, "value": away, "low": low, "high": high, "method": method, **bounds}
     floor = float(expected_above(n, share))
     reach = {"low": max(0.0, low), "high": high} if high > 0 else {"holds_for": cell.claim.holds_for}
-    p = above_p(k, n, *true, margin=margin, level=level)
+    p, least = (above_p(of, n, *true, margin=margin, level=level) for of in (k, cell.n_effective))
     value = max(0.0, away)
-    score |= {**counts, **reach, "value": value, "p_value": p, "floor": floor, "excess": value - floor}
+    score |= {**counts, **reach, "value": value, "p_value": p, "p_least": least, "floor": floor, "excess": value - floor}
     score |= {name: max(0.0, end) for name, end in bounds.items()}
     score["method"] = f"{method}; p: binomial, one-sided, above {margin:g}"
     if share + floor < 1:
