@@ -352,7 +352,9 @@ def _of_most_pictures(by: _Tests) -> _Tests:
     images: dict[str | None, int] = {}
     for (_, annotator), some in by.items():
         if some[0].labelled is not None:
-            images[annotator] = max(images.get(annotator, 0), min(some[0].labelled))
+            # What is set beside a known number has one side alone.
+            fewest = min(filter(None, some[0].labelled), default=0)
+            images[annotator] = max(images.get(annotator, 0), fewest)
     most = max(images.values(), default=0)
     return {key: some for key, some in by.items() if images.get(key[1], most) >= _SAMPLE * most}
 

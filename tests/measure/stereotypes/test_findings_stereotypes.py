@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 from tests.measure.listed import findings
 
 from stereotrope import measure
@@ -51,6 +52,53 @@ def test_every_score_counts_as_a_test_and_those_below_are_never_told() -> None:
     scores = measure.stereotype_score(seen, true())
     assert findings(scores, seen).is_empty()
     assert measure.comparisons(scores, seen).height == 4
+
+
+def test_scores_that_cannot_be_small_take_nothing_from_those_that_can() -> None:
+    """Of 20 pictures even 20 give 0.12 where the true share is 0.9."""
+    shown = labels({"Iranian person": {"beard": 0.8}}, n=20)
+    frequent = [f"a{at}" for at in range(100)]
+    others = labels({"Iranian person": dict.fromkeys(frequent, 0.9)}, n=20)
+    known = pl.DataFrame(
+        [("Iranian person", name, 0.9, "a survey") for name in frequent]
+        + [("Iranian person", "beard", 0.4, "a survey")],
+        schema=["concept", "attribute", "reference", "source"],
+        orient="row",
+    )
+    scores = measure.stereotype_score(pl.concat([shown, others]), known)
+    least = scores.filter(measure="stereotype_score", attribute="a0")["p_least"].item()
+    assert least == pytest.approx(0.9**20)
+    (row,) = findings(scores, pl.concat([shown, others])).filter(list="difference").to_dicts()
+    assert row["attribute"] == "beard"
+    assert row["q_value"] == pytest.approx(row["p_value"])
+
+
+def test_the_least_p_over_prompts_hangs_on_nothing_that_was_seen() -> None:
+    rng = np.random.default_rng(3)
+    least, p = set(), []
+    for share in (0.0, 0.3, 0.7, 1.0):
+        alike = [rng.random() < share for _ in range(10)]
+        seen = labels({"Iranian person": {"beard": 0.5}}, n=40).with_columns(
+            value=pl.Series(["yes" if alike[i // 4] else "no" for i in range(40)]),
+            prompt_id=pl.Series([f"p{i // 4}" for i in range(40)]),
+        )
+        (row,) = measure.stereotype_score(seen, true(), "beard").filter(measure="stereotype_score").to_dicts()
+        assert "clustered" in row["flags"]
+        assert row["p_value"] >= row["p_least"]
+        least.add(row["p_least"])
+        p.append(row["p_value"])
+    assert len(least) == 1
+    assert len(set(p)) > 1
+
+
+def test_people_who_saw_it_nowhere_in_a_sample_do_not_hide_what_an_annotator_sees_in_all() -> None:
+    judge = labels({"Iranian person": {"beard": 0.5}}, n=200).with_columns(annotator=pl.lit("judge"))
+    people = judge.tail(12).with_columns(annotator=pl.lit("people"))
+    seen = pl.concat([judge, people])
+    scores = measure.stereotype_score(seen, true(), within=["generator", "annotator"])
+    alone = measure.stereotype_score(judge, true(), within=["generator", "annotator"])
+    told = [measure.comparisons(some, of)["p_value"].min() for some, of in ((scores, seen), (alone, judge))]
+    assert told[0] == pytest.approx(told[1])
 
 
 def wals(high: float) -> pl.DataFrame:

@@ -98,8 +98,9 @@ def stereotype_score(
     -------
     polars.DataFrame
         Estimates, three rows a cell, attribute and ``category``. ``stereotype_score``: Ψ in [0, 1] with its
-        ``floor`` (what it reads on average where nothing is above), one-sided ``p_value`` and ``q_value``
-        (Benjamini–Hochberg over them), :math:`P` being ``numerator`` of ``denominator``.
+        ``floor`` (what it reads on average where nothing is above), one-sided ``p_value``, the least that
+        it could have been (``p_least``: every picture shows the attribute, and each tells as much as one)
+        and ``q_value`` (Benjamini–Hochberg over them), :math:`P` being ``numerator`` of ``denominator``.
         ``stereotype_difference``: :math:`P - P^*` in [−1, 1]. ``true_share``: :math:`P^*`. What rests on an
         assumption is flagged ``assumed``. Labels that are missing give bounds as those of a share. What has
         neither a label nor a true share was not asked of a concept, and has no row.
@@ -257,9 +258,19 @@ def _counted(
     difference |= {**counts, "value": away, "low": low, "high": high, "method": method, **bounds}
     floor = float(expected_above(n, share))
     reach = {"low": max(0.0, low), "high": high} if high > 0 else {"holds_for": cell.claim.holds_for}
-    p, least = (above_p(of, n, *true, margin=margin, level=level) for of in (k, cell.n_effective))
+    p = above_p(k, n, *true, margin=margin, level=level)
+    # Prompts whose pictures are alike count less; how alike is seen, and what could have been must not be.
+    least = above_p(cell.n, cell.n, *true, margin=margin, level=level)
     value = max(0.0, away)
-    score |= {**counts, **reach, "value": value, "p_value": p, "p_least": least, "floor": floor, "excess": value - floor}
+    score |= {
+        **counts,
+        **reach,
+        "value": value,
+        "p_value": p,
+        "p_least": least,
+        "floor": floor,
+        "excess": value - floor,
+    }
     score |= {name: max(0.0, end) for name, end in bounds.items()}
     score["method"] = f"{method}; p: binomial, one-sided, above {margin:g}"
     if share + floor < 1:
