@@ -302,7 +302,7 @@ class Differences:
 
 def place_of(c: Candidate, evidence: RunEvidence) -> Place:
     """What a candidate is about, whoever looked at it and by whatever measure."""
-    if c.of_shares and c.between is not None:
+    if c.joins and c.between is not None:
         contrast, _, reference = c.between
         return evidence.drawn(c.scope), contrast, reference, c.attribute
     if c.wording is None:

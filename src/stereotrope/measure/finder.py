@@ -67,8 +67,8 @@ class Candidate:
     parts: What tells it from others of its kind, scope, attribute and measure.
     scores: Scores that its measure compares, where the measure's name does not say.
     between: Factor that is compared, its level and the one compared with, where no wording says them.
-    of_shares: Whether its sentence tells how shares of its attribute differ ``between`` two levels, which is
-        one comparison with whatever else says so of the same pictures.
+    joins: Whether its sentence tells how shares of its attribute differ ``between`` two levels, which is one
+        comparison with whatever else says so of the same pictures.
     leads: Whether it sums up others, such as those of single prompts, and is told before them.
     others, doubt, proven, q, place_p: What other annotators see, why it must not lead, whether its instrument
         is known to read it rightly, and how the list supports it: filled in by the ranking.
@@ -89,7 +89,7 @@ class Candidate:
     parts: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
     between: tuple[str, str, str] | None = None
-    of_shares: bool = False
+    joins: bool = False
     leads: bool = False
     p: float | None = None
     p_least: float = math.nan

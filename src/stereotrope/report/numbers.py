@@ -5,8 +5,8 @@ import math
 MINUS = "−"
 THIN_SPACE = "\u202f"
 WHOSE_Q = (
-    "q counts this measure's own tests. That of a finding may be larger or smaller: it takes all tests of one "
-    "comparison together, among the comparisons of all measures that could have shown as small a p."
+    "q counts this measure's own tests. That of a finding may be larger or smaller: it takes all tests of "
+    "one comparison together, among the comparisons of all measures that could have shown as small a p."
 )
 """What a mark or a column of q is of: a row with a small q may be no finding."""
 _SMALLEST_P = 0.001

@@ -40,7 +40,7 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
             bounds=None if None in bounds else bounds,
             apart=2.0 if reference is None else 1.0,
             parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
-            of_shares=reference is not None,
+            joins=reference is not None,
             # What it counts are scenarios.
             labelled=None,
             n=None,
