@@ -7,12 +7,13 @@ import polars as pl
 import pytest
 
 from stereotrope.measure import measure_words
+from stereotrope.report.arrangement import _strongest
 from stereotrope.report.charts.dots import cramped, dots
 from stereotrope.report.datatable import table_of
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure, n_text, notes_of, row_labels, safe_name
-from stereotrope.report.prose import Prose
+from stereotrope.report.prose import ALL_ZERO, Prose
 from stereotrope.report.series import Series
 
 PROSE = Prose(measure_words())
@@ -226,6 +227,7 @@ def test_long_labels_are_broken_and_not_cut(objects_run: Any) -> None:
     labels = [row["label"] for row in drawn(figure)]
     assert "women who read at\nnight in a library" in labels
     assert figure.stacked
+    assert figure.fits  # a phone, whose dots would else be off the screen
 
 
 @pytest.mark.parametrize(("label", "lines"), [("men", 1), ("chief executive officer", 2)])
@@ -245,3 +247,18 @@ def test_a_stroke_of_a_label_goes_through_all_its_series() -> None:
     stroke = next(one["encoding"] for one in spec["layer"] if one["encoding"]["x"].get("field") == "mark")
     assert stroke["yOffset"] is None
     assert spec["encoding"]["yOffset"]["field"] == "series"
+
+
+@pytest.mark.parametrize("value", [0.0, 0.01])
+def test_where_every_value_is_0_nothing_is_drawn(objects_run: Any, value: float) -> None:
+    """Also where a measure is not about what is missing, such as most frequent values that never changed."""
+    rows = objects_run.estimates.filter(measure="bds").with_columns(value=pl.lit(0.0))
+    first = pl.int_range(pl.len()) == 0
+    rows = rows.with_columns(
+        measure=pl.lit("dominance_shift"), value=pl.when(first).then(pl.lit(value)).otherwise("value")
+    )
+    material = Material(replace(objects_run, estimates=rows))
+    figures = figures_of(material, Series("dominance_shift"))
+    figures.append(_strongest(material, rows))
+    assert any(f.panels for f in figures) == bool(value)
+    assert all(f.panels or ALL_ZERO in f.notes for f in figures)

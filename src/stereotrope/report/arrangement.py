@@ -14,6 +14,7 @@ from stereotrope.report.panels import (
     NEUTRAL,
     Figure,
     Panel,
+    all_zero,
     domain_of,
     notes_of,
     panel_words,
@@ -21,7 +22,7 @@ from stereotrope.report.panels import (
     undefined_words,
     varying_columns,
 )
-from stereotrope.report.prose import OTHER
+from stereotrope.report.prose import ALL_ZERO, OTHER
 from stereotrope.report.series import OVER_ALL, Series, series_of
 
 _MOST_ROWS = 24
@@ -196,15 +197,18 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     rows = dot_rows(material, records, columns)
     domain = domain_of(records)
     spec = dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
-    panel = Panel("", spec, panel_words(prose.title, "", rows), len(rows) * 2)
+    panels = [Panel("", spec, panel_words(prose.title, "", rows), len(rows) * 2)]
+    nothing = all_zero(frame)
     shown, caption = pl.DataFrame(records, schema=frame.schema), f"{prose.title}: {chosen}"
     more = {
         "table": table_of(material, shown, caption, file=f"tables/{prose.name}.csv"),
-        "notes": notes_of(frame, 0, 0),
+        "notes": [*notes_of(frame, 0, 0, dots=not nothing), *([ALL_ZERO] if nothing else [])],
         "reads": f"{chosen} {prose.reads if whole.height else ''}".strip(),
     }
     name = f"{prose.name}-strongest"
-    return Figure.of(material, frame, prose, prose.title, name, [panel], detail=True, **more)
+    return Figure.of(
+        material, frame, prose, prose.title, name, [] if nothing else panels, detail=True, **more
+    )
 
 
 def _chosen(frame: pl.DataFrame, shown: int, mirrored: int) -> str:

@@ -19,6 +19,7 @@ from stereotrope.report.panels import (
     SIGNIFICANT,
     Figure,
     Panel,
+    all_zero,
     domain_of,
     files_of,
     notes_of,
@@ -210,7 +211,13 @@ def _dots_figure(
     notes = notes_of(frame, 0 if undrawn else panels_cut, rows_cut, dots=bool(panels))
     notes += [undrawn] if undrawn else []
     cut = rows_cut + panels_cut
-    more: dict[str, Any] = {"notes": notes, "reads": prose.reads, "cut": cut, "stacked": stacked}
+    more: dict[str, Any] = {
+        "notes": notes,
+        "reads": prose.reads,
+        "cut": cut,
+        "stacked": stacked,
+        "fits": True,
+    }
     return Figure.of(material, frame, prose, title, name, panels, **more)
 
 
@@ -222,7 +229,7 @@ def _is_grid(frame: pl.DataFrame, layout: _Layout) -> bool:
 
 def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
     """Why a figure would show nothing, empty where it shows something."""
-    if prose.section == "missing" and not any(frame["value"].fill_null(1.0)):
+    if all_zero(frame):
         return ALL_ZERO
     few = series_of(frame.row(0, named=True)).mean and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls())
     means = "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."

@@ -18,6 +18,7 @@ from stereotrope.report.panels import (
     SIGNIFICANT,
     Figure,
     Panel,
+    all_zero,
     files_of,
     notes_of,
     panel_words,
@@ -25,7 +26,7 @@ from stereotrope.report.panels import (
     row_labels,
     rows_and_panels,
 )
-from stereotrope.report.prose import MeasureProse
+from stereotrope.report.prose import ALL_ZERO, MeasureProse
 from stereotrope.report.series import Estimate, series_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -122,6 +123,8 @@ def _figure(
     """The figure with its panels, ``stacked`` where these are too wide to stand side by side."""
     column, signed = layout.column, prose.scale == "signed"
     parts, undrawn = _few(material, frame, prose, parts_of(material, frame, layout.panels), layout.panels)
+    if all_zero(frame):
+        parts, undrawn = [], ALL_ZERO
     panels: list[Panel] = []
     longest = widest = 0
     for heading, part in parts:

@@ -58,6 +58,8 @@ class Figure:
 
     ``crowded`` marks an overview of very many conditions, ``detail`` what stands beside such a one: it is
     exported as SVG only. ``cut`` counts rows and panels that are not drawn, though they have a value.
+    ``stacked`` panels stand below one another, and of a narrow page are as wide as they need unless each
+    ``fits``.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Figure:
     reads: str = ""
     defined: bool = True
     stacked: bool = False
+    fits: bool = False
     crowded: bool = False
     detail: bool = False
     cut: int = 0
@@ -95,6 +98,12 @@ class Figure:
         """Whether it takes more than about one screen and a half, panels standing two abreast."""
         rows = sum(panel.rows + _ROWS_AROUND for panel in self.panels)
         return rows / (1 if self.stacked or len(self.panels) == 1 else 2) > _MOST_OPEN
+
+
+def all_zero(frame: pl.DataFrame) -> bool:
+    """Whether every value that is defined is 0, so that a figure would show nothing."""
+    known = frame["value"].drop_nulls()
+    return bool(known.len()) and not any(known)
 
 
 def undefined_words(frame: pl.DataFrame) -> str:

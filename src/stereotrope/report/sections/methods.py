@@ -30,6 +30,7 @@ _FIT = {True: "fit", False: "unfit", None: "not enough evidence"}
 _PLACES = {"fail": 0, "insufficient": 1, "pass": 2}
 _MOST_WAYS = 4
 _OVER = re.compile(r"(?<=\bover )\d+\b")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?\b")
 _MOST_OPEN = 8
 _TITLE = "Calls to model servers"
 _COLUMNS = (
@@ -159,18 +160,33 @@ def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bo
 
 
 def alike_but_for_a_number(texts: Sequence[str]) -> list[str]:
-    """Texts, those that differ in what they are ``over`` alone as one: ``over 31 to 565 scenarios``."""
+    """Texts, those that differ in what they are ``over`` alone as one: ``over 31 to 565 scenarios``.
+
+    Of very many, as rows have that tell numbers of their own, those that differ in any numbers.
+    """
+    told = _alike(texts, _OVER)
+    return told if len(told) <= _MOST_WAYS else _alike(texts, _NUMBER)
+
+
+def _alike(texts: Sequence[str], number: re.Pattern[str]) -> list[str]:
     found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for text in texts:
-        found.setdefault(tuple(_OVER.split(text)), []).append(tuple(_OVER.findall(text)))
+        found.setdefault(tuple(number.split(text)), []).append(tuple(number.findall(text)))
     told = []
     for form, numbers in found.items():
-        columns = [sorted(set(map(int, column))) for column in zip(*numbers, strict=True)]
+        columns = [sorted(set(column), key=float) for column in zip(*numbers, strict=True)]
         ends = [
-            thousands(c[0]) if len(c) == 1 else f"{thousands(c[0])} to {thousands(c[-1])}" for c in columns
+            _ends(column, counted=len(column) > 1 or before.endswith("over "))
+            for before, column in zip(form, columns, strict=False)
         ]
         told.append("".join(chain(*zip_longest(form, ends, fillvalue=""))))
     return told
+
+
+def _ends(numbers: Sequence[str], *, counted: bool) -> str:
+    """The least and the greatest of sorted numbers; what is counted has its thousands apart, a seed not."""
+    told = [thousands(int(n)) if counted and n.isdigit() else n for n in numbers]
+    return told[0] if len(told) == 1 else f"{told[0]} to {told[-1]}"
 
 
 def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:

@@ -11,7 +11,16 @@ from stereotrope.report.charts.heat import heat
 from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, decimals, number
-from stereotrope.report.panels import MOST_PANELS, Figure, Panel, domain_of, files_of, notes_of, panel_words
+from stereotrope.report.panels import (
+    MOST_PANELS,
+    Figure,
+    Panel,
+    all_zero,
+    domain_of,
+    files_of,
+    notes_of,
+    panel_words,
+)
 from stereotrope.report.prose import ALL_ZERO, MeasureProse, listing
 from stereotrope.report.sections.captions.scores import Basis, band_words, in_band
 from stereotrope.report.series import Estimate, series_in
@@ -186,7 +195,7 @@ class Drawing:
         models = frame["generator"].drop_nulls().n_unique() if "generator" in frame.columns else 0
         files = [series.name for series in series_in(frame)]
         notes = list(self.notes)
-        if self.panels and not any(frame["value"].fill_null(1.0)):
+        if self.panels and all_zero(frame):
             self.panels, notes = [], [ALL_ZERO]
         if self.cut:
             left = count(self.cut, "further line is", "further lines are")
