@@ -16,7 +16,9 @@ from stereotrope.tables import (
     N_SUBJECTS,
     NOT_VALUES,
     QUALITY_ATTRIBUTES,
+    RESERVED,
     SCENARIO,
+    SCOPES,
     check_factors,
     polars_types,
 )
@@ -112,6 +114,17 @@ def factor_names(
 def reason_given(frame: pl.DataFrame) -> pl.Expr:
     """Why a label does not count, as the frame's own column ``excluded`` says; null without one."""
     return pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
+
+
+def pooled_factors(labels: pl.DataFrame, by: Sequence[str]) -> list[str]:
+    """Columns of labels that tell pictures apart as factors do, and are none of those that a caller names."""
+    known = {*by, *(RESERVED - SCOPES), "excluded", N_SUBJECTS}
+    plain = pl.String, pl.Categorical, pl.Enum, pl.Boolean
+    return [
+        name
+        for name, kind in labels.schema.items()
+        if name not in known and (kind.is_integer() or isinstance(kind, plain))
+    ]
 
 
 def read_labels(

@@ -102,6 +102,7 @@ from stereotrope.stats.polygon import (
 )
 from stereotrope.stats.power import shift_power, smallest_shift
 from stereotrope.stats.prediction_powered import PoweredShare, prediction_powered_share
+from stereotrope.stats.random_part import stratified_shift_p
 from stereotrope.stats.rank_correlation import spearman_interval, spearman_p
 from stereotrope.stats.ranks import clustered_ranks, mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
@@ -251,6 +252,7 @@ __all__ = [
     "spearman_p",
     "standardised_change",
     "strata_test",
+    "stratified_shift_p",
     "tfidf",
     "unanimous_js",
     "unevenness_slopes",

@@ -98,6 +98,39 @@ def test_the_index_of_people_is_found_from_a_sample_of_theirs() -> None:
     assert np.mean(widths) > 0.5
 
 
+def sets_of_two_levels(rng: np.random.Generator) -> pl.DataFrame:
+    """A judge's answers about three sets of each of 20 queries, plain and refined, to eight items each."""
+    rows = []
+    for level in ("none", "refine"):
+        for at in range(60):
+            often = 0.8 if rng.random() < 0.4 else 0.1
+            rows += [
+                (f"{level}{at}", f"Q{i}", "yes" if rng.random() < often else "no", level, f"q{at % 20}")
+                for i in range(8)
+            ]
+    schema = ["image_id", "attribute", "value", "mitigation", "query"]
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.with_columns(generator=pl.lit("m"), prompt_id="query", annotator=pl.lit("judge"))
+
+
+def test_people_who_saw_sets_of_one_level_alone_are_flagged_and_those_of_random_sets_are_not() -> None:
+    flagged = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        judge = sets_of_two_levels(rng)
+        names = judge["image_id"].unique().sort().to_list()
+        for seen in (rng.permutation(names)[:36], rng.permutation(names[:60])[:25]):
+            people = judge.filter(pl.col("image_id").is_in(seen.tolist()))
+            both = pl.concat([judge, people.with_columns(annotator=pl.lit("people"))])
+            row = measure.ppi_ssi(both, "people").row(0, named=True)
+            if len(seen) == 36:
+                flagged += "sample_unlike" in row["flags"]
+            else:
+                why = "people labelled 0 of 480 pictures with mitigation “refine”, but 200 of 480"
+                assert why in row["method"]
+    assert flagged <= 2
+
+
 def test_a_reference_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="no annotator 'peple'; there is: people, judge"):
         measure.set_agreement(both_sides(4, 3, 3), "peple")

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from stereotrope.errors import UsageError
-from stereotrope.measure import ppi_difference, ppi_share
+from stereotrope.measure import findings, ppi_difference, ppi_share
 from stereotrope.stats import newcombe, prediction_powered_share, wilson
 
 
@@ -150,6 +150,87 @@ def test_people_who_saw_one_kind_of_pictures_only_are_flagged() -> None:
     for people, unlike in ((one_kind, True), (at_random, False)):
         row = ppi_share(labels, people, "a", value="x").row(0, named=True)
         assert ("sample_unlike" in (row["flags"] or "")) is unlike
+
+
+def by_design(seed: int = 0, *, prompts: bool = True) -> pl.DataFrame:
+    """Two groups of 12 objects, ten pictures a prompt, half of them red whatever the group."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (f"{o}-{g}-{i}", f"o{o}", g, f"{o} {g}", "red" if rng.random() < 0.5 else "blue")
+        for o in range(12)
+        for g in ("base", "women")
+        for i in range(10)
+    ]
+    names = ["image_id", "object", "group", "prompt_id", "value"]
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        attribute=pl.lit("hue"), generator=pl.lit("m"), annotator=pl.lit("judge")
+    )
+    return frame if prompts else frame.drop("prompt_id")
+
+
+def powered_by(labels: pl.DataFrame, sample: pl.DataFrame, **more) -> dict[str, object]:
+    people = sample.select("image_id", "attribute", "value")
+    return ppi_share(labels, people, value="red", **more).row(0, named=True)
+
+
+@pytest.mark.parametrize("prompts", [True, False])
+@pytest.mark.parametrize("how", ["pictures", "whole prompts"])
+def test_people_who_saw_one_condition_alone_are_flagged_with_why(prompts: bool, how: str) -> None:
+    labels = by_design(prompts=prompts)
+    sample = labels.filter(group="base")
+    sample = sample.sample(60, seed=5) if how == "pictures" else sample.head(80)
+    row = powered_by(labels, sample)
+    assert "sample_unlike" in row["flags"]
+    why = f"people labelled 0 of 120 pictures with group “women”, but {sample.height} of 120 pictures"
+    assert why in row["method"]
+    # Of the baseline alone they are a random part, where they did not take some objects whole.
+    if how == "pictures":
+        assert "sample_unlike" not in powered_by(labels.filter(group="base"), sample)["flags"]
+
+
+def test_people_who_labelled_few_of_many_prompts_are_flagged() -> None:
+    labels = by_design()
+    row = powered_by(labels, labels.filter(pl.col("prompt_id").is_in(["1 base", "5 women", "9 base"])))
+    assert row["holds_for"] == "these prompts"
+    assert "people labelled pictures of 3 of 24 prompts" in row["method"]
+
+
+def test_pictures_chosen_by_what_they_show_are_flagged_within_prompts_and_by_whole_prompts() -> None:
+    labels = by_design()
+    shown = labels.filter((pl.col("value") == "red") | (pl.int_range(pl.len()) % 6 == 0)).sample(60, seed=2)
+    assert "the annotator said “blue” of 10 of the 60" in powered_by(labels, shown)["method"]
+    odd = pl.col("prompt_id").str.split(" ").list.first().cast(int) % 2 == 0
+    told = labels.with_columns(value=pl.when(odd).then(pl.lit("red")).otherwise("value"))
+    whole = told.filter(odd & (pl.col("object") != "o0"))
+    assert "the annotator said “blue” of 0 of the 100" in powered_by(told, whole)["method"]
+
+
+def test_random_pictures_and_random_whole_prompts_are_seldom_flagged() -> None:
+    flagged = {"pictures": 0, "prompts": 0}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        mean = dict(zip(by_design()["prompt_id"].unique().sort(), rng.beta(2, 2, 24), strict=True))
+        labels = by_design().with_columns(
+            value=pl.Series(["red" if rng.random() < mean[p] else "blue" for p in by_design()["prompt_id"]])
+        )
+        some = rng.permutation(sorted(mean))[:8].tolist()
+        samples = labels.sample(60, seed=seed), labels.filter(pl.col("prompt_id").is_in(some))
+        for how, sample in zip(flagged, samples, strict=True):
+            flagged[how] += "sample_unlike" in (powered_by(labels, sample)["flags"] or "")
+    # Four tests at 0.01: five or more of 40 would come once in 50 times.
+    assert max(flagged.values()) <= 4, flagged
+
+
+def test_an_unlike_sample_is_a_warning_in_words() -> None:
+    labels = by_design()
+    people = labels.filter(group="base").sample(60, seed=5).select("image_id", "attribute", "value")
+    found = ppi_share(labels, people, by=["generator", "annotator"])
+    (told,) = findings(found, labels).filter(list="instrument")["sentence"].to_list()
+    assert told == (
+        "The pictures that people labelled are no random part of those of “judge” (hue, generator “m”): "
+        "people labelled 0 of 120 pictures with group “women”, but 60 of 120 pictures with group “base”. "
+        "What is put right by them speaks of such pictures alone; draw those to label by chance from all."
+    )
 
 
 def test_one_picture_a_prompt_is_not_independent_of_those_of_its_seed() -> None:

@@ -9,12 +9,12 @@ import polars as pl
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
-from stereotrope.measure.rubric.reading import call_of_items, judges_of, read_sets
+from stereotrope.measure.rubric.reading import as_given, call_of_items, judges_of, read_sets
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.shares.agreement import agreement
 from stereotrope.measure.shares.by_class import class_agreement
 from stereotrope.measure.shares.powered import ppi_share
-from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.measure.tidy import factor_names, pooled_factors, to_polars
 from stereotrope.tables import ALL_ATTRIBUTES
 
 TIE = "as many answers yes as no"
@@ -167,7 +167,8 @@ def ppi_ssi(
     Notes
     -----
     Whatever the judge's errors, the interval is right about what these people would say, where the sets that
-    they saw are a random part; it stands beside the raw index, never instead of it.
+    they saw are a random part (``sample_unlike`` where not, see :func:`stereotrope.measure.ppi_share`); it
+    stands beside the raw index, never instead of it.
 
     References
     ----------
@@ -189,6 +190,12 @@ def ppi_ssi(
     told, factors = _answers(labels, reference, items, by, query, raters, "ppi_ssi")
     people = told.filter(annotator=reference)
     judges = told.filter(pl.col("annotator") != reference)
+    # What tells sets apart and is pooled says whether people saw a random part of them.
+    frame = to_polars(labels)
+    pooled = [name for name in pooled_factors(frame, by) if name not in judges.columns]
+    sets = as_given(frame, ["images"], frame["image_id"].cast(pl.String))
+    known = frame.select(pooled).with_columns(images=sets).unique("images", keep="first", maintain_order=True)
+    judges = judges.join(known, on="images", how="left", maintain_order="left")
     made = ppi_share(judges, people, value="yes", of=("yes", "no"), by=[*factors, "annotator"], level=level)
     return made.with_columns(measure=pl.lit("ppi_ssi"))
 
@@ -228,6 +235,7 @@ def _one_answer(
     why = pl.when(yes.is_null()).then(pl.col("lost").list.first()).when(yes == 0.5).then(pl.lit(TIE))
     alike = {**levels, "annotator": annotator}
     return answers.select(
+        images="set",
         image_id=pl.concat_str("set", "item", separator=" "),
         prompt_id="query",
         attribute="item" if apart else pl.lit(ALL_ATTRIBUTES),

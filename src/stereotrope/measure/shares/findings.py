@@ -4,8 +4,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import Wording
+from stereotrope.measure.sentences import Wording, clean, quoted
+from stereotrope.measure.shares.powered import NO_RANDOM_PART, SAMPLE_UNLIKE
 
 
 @finder("share_difference", place=20, compares=("share_difference",))
@@ -41,3 +44,28 @@ def _refused(evidence: RunEvidence, row: Mapping[str, Any], wording: Wording) ->
     seen, before = (row["numerator"], row["n"]), (row["numerator_reference"], row["n_reference"])
     beside = evidence.pictures.agreed(None, wording.reference_scope(scope))
     return wording.refusal(scope, seen, before, beside)
+
+
+@finder("instrument", place=91)
+def unlike_samples(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Samples that people labelled which are no random part of what an annotator did, once an attribute."""
+    flagged = pl.col("flags").str.contains(SAMPLE_UNLIKE, literal=True)
+    told: dict[tuple[Any, ...], dict[str, dict[str, str]]] = {}
+    for row in evidence.estimates.filter(flagged).iter_rows(named=True):
+        scope, why = scope_of(row), row["method"].partition(NO_RANDOM_PART)[2].partition("; p: ")[0]
+        told.setdefault((scope.pop("annotator", None), row["attribute"], row["measure"]), {})[why] = scope
+    seen = set()
+    for (name, attribute, measure), reasons in told.items():
+        if (name, attribute) in seen:
+            continue
+        seen.add((name, attribute))
+        (why, scope), more = next(iter(reasons.items())), len(reasons) - 1
+        levels = "".join(f", {clean(factor)} {quoted(level)}" for factor, level in scope.items())
+        of = f" of those of {quoted(name)}" if name else ""
+        further = f"; {more} more of such reasons stand in the table of estimates" if more else ""
+        sentence = (
+            f"The pictures that people labelled are no random part{of} "
+            f"({clean(attribute).replace('_', ' ')}{levels}): {why}{further}. What is put right by them "
+            "speaks of such pictures alone; draw those to label by chance from all."
+        )
+        yield Candidate.warns({"annotator": name} if name else {}, attribute, sentence, measure, "sample")

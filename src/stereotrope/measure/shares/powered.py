@@ -23,6 +23,9 @@ from stereotrope.stats import PoweredShare, newcombe, newcombe_p, wilson
 
 _SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
 _RATIO = "ppi_female_ratio"
+SAMPLE_UNLIKE = "sample_unlike"
+NO_RANDOM_PART = "no random part: "
+"""What the method says of a sample before why."""
 _CLOSED = {
     "reference": "write `reference: true` at the entry of the annotator whose labels are taken for right, "
     "and these rows stand beside those of every share and difference"
@@ -156,8 +159,10 @@ def ppi_share(
     people would say; the better the annotator, the narrower, and never wider than that of people's labels
     alone. It covers at 20 labels of people and more as that of their labels alone does, at rare values too:
     where people gave fewer than five labels of one of both answers, theirs stand alone
-    (docs/explanation/annotator-errors.md). Where the annotator said other values of the pictures that people
-    took than of the rest (p < 0.01), the row is flagged ``sample_unlike``: they are no random part. Below ten
+    (docs/explanation/annotator-errors.md). Where people labelled more pictures of one level of a factor that
+    is pooled than of another, or of some prompts alone, or the annotator said other values of these pictures
+    than of the rest (within prompts; by whole prompts or sets where these were taken whole; p < 0.01 each),
+    the row is flagged ``sample_unlike`` and ``method`` says why: they are no random part. Below ten
     it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum to 1. Pictures
     of which one of both cannot say are left out. Where people labelled pictures of four prompts or more,
     prompts are the units, and seeds that these share count.
@@ -321,6 +326,7 @@ def powered_numbers(
     people = " and ".join(str(cell.n_labelled) for cell in cells)
     crossed = any(cell.across(claim) for cell in cells)
     seeds = f", {SEEDS_COUNTED}" if crossed else ""
+    unlike = "; ".join(dict.fromkeys(filter(None, (cell.unlike(claim) for cell in cells))))
     shared = {
         "undefined": None,
         "holds_for": claim.holds_for,
@@ -328,8 +334,7 @@ def powered_numbers(
             **claim.flags,
             "clustered": claim.clustered or crossed,
             "small_n": min(cell.n_labelled for cell in cells) < SMALL_N,
-            # Of few prompts that people took whole, pictures are not drawn one by one.
-            "sample_unlike": not claim.clustered and any(cell.sample_is_unlike for cell in cells),
+            SAMPLE_UNLIKE: bool(unlike),
         },
     }
     told: dict[str | None, dict[str, Any]] = {}
@@ -337,5 +342,6 @@ def powered_numbers(
         numbers = " and ".join(f"{side.n_effective[at]:.1f}" for side in sides)
         tuned = " and ".join(f"{side.tuning[at]:.2f}" for side in sides)
         method = f"PPI++, λ {tuned}; labelled by people {people}; {kind} at effective n {numbers}{seeds}"
+        method += f"; {NO_RANDOM_PART}{unlike}" if unlike else ""
         told[category] = {**shared, "value": value[at], "low": low[at], "high": high[at], "method": method}
     return told

@@ -14,22 +14,104 @@ from stereotrope.measure.cells import NOT_IN_OF, SMALL_N, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.seeds import across_units
+from stereotrope.measure.sentences import quoted
 from stereotrope.measure.shares.pairs import other_look
-from stereotrope.measure.tidy import as_text, read_labels, reason_given, to_polars
+from stereotrope.measure.tidy import as_text, pooled_factors, read_labels, reason_given, to_polars
 from stereotrope.measure.units import Claim, prompt_codes
-from stereotrope.stats import Across, PoweredShare, greatest_shift, prediction_powered_share
+from stereotrope.stats import (
+    Across,
+    PoweredShare,
+    cluster_permutation_test,
+    greatest_shift,
+    prediction_powered_share,
+    stratified_shift_p,
+)
 
 _UNLIKE = 0.01
 """p below which the pictures that people labelled are no random part of all."""
+_WHOLE = 0.9
+"""Part of the pictures of their prompts that people labelled from which on they took prompts whole."""
+_MOST_VALUES = 20
+"""Values, the most frequent, that are compared."""
+_SET = "images"
+"""Column of labels that says of which set of images an answer is."""
+_OF = "of "
+"""Before the name of a factor that is pooled, which may be called as another column is."""
+
+
+class _Taken:
+    """Pictures that people took from all, by units: pictures, or what was taken whole."""
+
+    def __init__(self, people: NDArray[np.bool_], units: NDArray[Any]) -> None:
+        self.people, self.units = people, units
+        self.one_by_one = len(np.unique(units)) == len(units)
+
+    def unlike(self, name: str, levels: pl.Series) -> str:
+        """Of which level of a factor people took more pictures than of which other, if beyond chance."""
+        names, codes = np.unique(levels.to_numpy(), return_inverse=True)
+        if not 1 < len(names) <= len(codes) / 2:
+            return ""
+        units, unit = np.unique(np.stack([self.units, codes]), axis=1, return_inverse=True)
+        k, n = (np.bincount(of.ravel(), self.people) / np.bincount(of.ravel()) for of in (unit, codes))
+        if not _shift_p(units[1].astype(int), k > 0.5) < _UNLIKE:
+            return ""
+        size = np.bincount(codes)
+        least, most = (
+            f"{n[at] * size[at]:.0f} of {size[at]} pictures with {name} {quoted(str(names[at]))}"
+            for at in (np.argmin(n), np.argmax(n))
+        )
+        return f"people labelled {least}, but {most}"
+
+    def said_otherwise(self, values: pl.Series, strata: NDArray[np.int64]) -> str:
+        """Which value the annotator said otherwise of these pictures than of the rest, if beyond chance."""
+        names, codes = np.unique(values.to_numpy(), return_inverse=True)
+        k, n = (np.bincount(codes[of], minlength=len(names)) for of in (self.people, ~self.people))
+        # Rare values say little and would only have the others prove more.
+        most = np.argsort(-(k + n), kind="stable")[:_MOST_VALUES]
+        by = strata if self.one_by_one else self.units
+        unit = np.unique(by, return_inverse=True)[1]
+        total, taken = np.bincount(unit), np.bincount(unit, self.people)
+        hits, shown = (
+            np.stack([np.bincount(unit, (codes == at) & of, len(total)) for at in most])
+            for of in (np.ones_like(self.people), self.people)
+        )
+        if len(total) == 1:
+            p = _shift_p(codes, self.people)
+        else:
+            if self.one_by_one:
+                each = stratified_shift_p(shown.T, taken, hits.T, total)
+            else:
+                sizes, whole = np.broadcast_to(total, hits.shape), 2 * taken > total
+                one, other = ([of[:, these] for of in (hits, sizes)] for these in (whole, ~whole))
+                each = cluster_permutation_test(*one, *other)[0]
+            p = float(each.min()) * max(1, len(each) - (len(each) == 2))
+        if not p < _UNLIKE:
+            return ""
+        at = np.argmax(np.abs(k / k.sum() - n / n.sum()))
+        named = f"{quoted(str(names[at]))} of {k[at]} of the {k.sum()} pictures that people labelled"
+        return f"the annotator said {named} and of {n[at]} of the {n.sum()} others"
+
+
+def _taken_whole(prompts: NDArray[np.int64], people: NDArray[np.bool_]) -> bool:
+    """Whether people labelled nearly all pictures of the prompts of which they labelled any."""
+    there = np.isin(prompts, prompts[people])
+    return bool(people.sum() >= _WHOLE * there.sum() and not there.all())
+
+
+def _shift_p(codes: NDArray[Any], taken: NDArray[np.bool_]) -> float:
+    """p that those taken show levels as the others do."""
+    sides = (np.bincount(codes[these], minlength=codes.max() + 1) for these in (taken, ~taken))
+    return float(greatest_shift(*([side] for side in sides))[0][0])
 
 
 @dataclass(frozen=True)
 class SampledCell:
     """The pictures of an attribute in a combination of factor levels: what both said, null where none did.
 
-    pictures: ``value, reference_value, prompt_id``, of those that count.
+    pictures: ``value, reference_value, prompt_id``, of those that count, and the factors that are pooled.
     excluded: Why others do not count.
     trouble: Why a named value cannot be counted.
+    pooled: Factors whose levels are together in it.
     """
 
     key: Key
@@ -37,6 +119,7 @@ class SampledCell:
     pictures: pl.DataFrame
     excluded: dict[str, int]
     trouble: str | None = None
+    pooled: Sequence[str] = ()
 
     @cached_property
     def by_people(self) -> NDArray[np.bool_]:
@@ -54,16 +137,29 @@ class SampledCell:
         """How many these are."""
         return int(self.by_people.sum())
 
-    @cached_property
-    def sample_is_unlike(self) -> bool:
-        """Whether the annotator said other values of the pictures that people labelled than of the rest."""
-        values = self.pictures["value"].drop_nulls().unique().sort().to_list()
-        said = self.pictures["value"].to_numpy()
-        counts = [
-            [int(((said == v) & side).sum()) for v in values] for side in (self.by_people, ~self.by_people)
-        ]
-        p = greatest_shift(counts[0], counts[1])[0] if values else np.array([np.nan])
-        return bool(p[0] < _UNLIKE)
+    def unlike(self, claim: Claim) -> str:
+        """What says that the pictures that people labelled are no random part; empty where nothing does.
+
+        Pictures are exchanged, or what people took whole: answers about a set of images, and prompts where
+        these are the units. What the annotator said is compared within prompts where pictures of these were
+        taken one by one.
+        """
+        people = self.by_people
+        if not people.any() or people.all():
+            return ""
+        prompts = prompt_codes(self.pictures)
+        taken = _Taken(people, np.arange(len(people)))
+        if claim.clustered and _taken_whole(prompts, people):
+            taken = _Taken(people, prompts)
+        elif _OF + _SET in self.pictures.columns:
+            taken = _Taken(people, self.pictures[_OF + _SET].rank("dense").to_numpy())
+        told = [taken.unlike(name, self.pictures[_OF + name].fill_null("")) for name in self.pooled]
+        n_prompts, some = len(np.unique(prompts)), len(self.sampled)
+        if some < n_prompts and taken.unlike("prompt", pl.Series(prompts)):
+            told.append(f"people labelled pictures of {some} of {n_prompts} prompts")
+        strata = prompts if claim.clustered and taken.one_by_one else np.zeros(len(people), int)
+        told.append(taken.said_otherwise(self.pictures["value"], strata))
+        return "; ".join(filter(None, told))
 
     def powered(self, categories: Sequence[str], claim: Claim, level: float) -> PoweredShare:
         """The shares of values, shape ``(K,)``."""
@@ -137,7 +233,11 @@ def sampled_cells(
     labels, reference, meant = _written_alike(labels, reference, names or None, value, of)
     allowed = meant.allowed
     people = other_look(reference, "reference")
+    pooled = [name for name in pooled_factors(labels, by) if name != _SET]
     said = read_labels(labels, factors=by, attributes=names or None, argument=argument, seeds=True)
+    kept = labels.filter(pl.col("attribute").cast(pl.String).is_in(list(names))) if names else labels
+    carried = [*pooled, *([_SET] if _SET in labels.columns else [])]
+    said = said.hstack(kept.select(as_text(kept, name).alias(_OF + name) for name in carried))
     said = said.join(people.select("attribute").unique(), on="attribute", how="semi", maintain_order="left")
     said = said.join(people, on=["image_id", "attribute"], how="left", maintain_order="left")
     judged = pl.col("reference_excluded").replace({"": None, NOT_LABELLED: None})
@@ -161,7 +261,12 @@ def sampled_cells(
         counted = part.filter(pl.col("reason").is_null())
         excluded = dict(part["reason"].drop_nulls().value_counts(sort=True).iter_rows())
         cell = SampledCell(
-            key[1:], str(key[0]), counted, excluded, meant.why_not(str(key[0]), {}) or strangers.get(key[0])
+            key[1:],
+            str(key[0]),
+            counted,
+            excluded,
+            meant.why_not(str(key[0]), {}) or strangers.get(key[0]),
+            pooled,
         )
         yield cell, meant.wanted or totals.filter(attribute=key[0])["value"].to_list()
 
