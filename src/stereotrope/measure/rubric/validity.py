@@ -194,7 +194,7 @@ def ppi_ssi(
     frame = to_polars(labels)
     pooled = [name for name in pooled_factors(frame, by) if name not in judges.columns]
     sets = as_given(frame, ["images"], frame["image_id"].cast(pl.String))
-    known = frame.select(pooled).with_columns(images=sets).unique("images", keep="first", maintain_order=True)
+    known = frame.select(sets.alias("images"), *pooled).unique("images", keep="first", maintain_order=True)
     judges = judges.join(known, on="images", how="left", maintain_order="left")
     made = ppi_share(judges, people, value="yes", of=("yes", "no"), by=[*factors, "annotator"], level=level)
     return made.with_columns(measure=pl.lit("ppi_ssi"))
