@@ -124,8 +124,8 @@ def test_a_summary_leads_and_says_what_would_have_been_found() -> None:
     assert found["rank"].to_list() == list(range(found.height))
     assert found["sentence"][0] == (
         "No difference beyond chance in 128 comparisons; with 20 pictures a condition only shifts above 0.68 "
-        "would have been found; 18 could not have been told, whatever they showed. 1 is alike on average, "
-        "within ±0.20. Of 127 these pictures cannot say which."
+        "would have been found; 18 could not have been told: too few pictures or prompts, or too "
+        "much alike. 1 is alike on average, within ±0.20. Of 127 these pictures cannot say which."
     )
 
 

@@ -245,7 +245,7 @@ class Differences:
         n = len(left) - bisect_left(left, True, key=silent)
         if not n or (self._fewest > 1 and not self.found):
             return ""
-        return f"; {_thousands(n)} could not have been told, whatever {'it' if n == 1 else 'they'} showed"
+        return f"; {_thousands(n)} could not have been told: too few pictures or prompts, or too much alike"
 
     def _kept(self) -> str:
         """How many were told before and are not found by this look."""
