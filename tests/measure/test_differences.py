@@ -137,7 +137,7 @@ def test_the_summary_says_of_which_comparisons_it_speaks_and_how_many_could_not_
     told = differences_of([*pictures, *scenarios]).sentence()
     assert told.startswith("1 of 5 comparisons differs beyond chance")
     assert "; in the 3 of single pictures, with 12 pictures a condition shifts above " in told
-    assert "; 1 could not have been told, whatever it showed." in told
+    assert "; 1 could not have been told: too few pictures or prompts, or too much alike." in told
     assert "in the" not in differences_of(pictures).sentence()
 
 
