@@ -120,7 +120,8 @@ def test_captions_of_prompts_that_are_not_asked_for_are_told_as_such(tmp_path, s
     assert told == [
         "captions.csv: 2 rows are of prompts that this audit does not ask for (line 3, 4); line 3 says "
         "prompt 'Market'",
-        "captions.csv: 2 rows match no image (line 5, 6)",
+        "captions.csv: 2 rows match no image (line 5, 6); every picture of the run has a row already, so "
+        "that these are of others",
     ]
 
 
@@ -130,7 +131,8 @@ def test_a_column_that_names_no_prompt_of_the_audit_says_nothing_of_the_rows(tmp
     (tmp_path / "captions.csv").write_text(rows, encoding="utf-8")
     run = Audit.from_text(GIVEN + ONE, base=tmp_path).run(tmp_path / "run")
     assert [note for note in run.info["notes"] if "match" in note or "ask for" in note] == [
-        "captions.csv: 1 row matches no image (line 3)"
+        "captions.csv: 1 row matches no image (line 3); every picture of the run has a row already, so that "
+        "these are of others"
     ]
 
 

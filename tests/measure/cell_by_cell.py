@@ -184,8 +184,9 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     m = len(cell.prompts)
     ways = 2**m if flipped else comb(m + len(other.prompts), m)
     model = beta_binomial_test(*by_prompt, weights=weights)
-    sizes = [sorted(side.prompts.values()) for side in both]
-    unlike = sizes[0] != sizes[1] and (len(sizes[0]) == len(sizes[1]) or len({*sizes[0], *sizes[1]}) > 1)
+    n = [list(side.prompts.values()) for side in both]
+    averages = [(sum(side) / len(side), sum(x * x for x in side) / sum(side)) for side in n]
+    unlike = any(max(pair) > 1.5 * min(pair) for pair in zip(*averages, strict=True))
     p, least = (max(exact[0], model), exact[1]) if unlike else beyond_exact(exact, model, ways)
     return row | {"p_value": p, "p_least": least}
 

@@ -29,6 +29,15 @@ def test_a_look_is_recorded_once_and_keeps_its_error_and_time(tmp_path: Path) ->
         assert len(ledger.get_all(LOOKS)) == 2
 
 
+def test_prompts_of_a_look_are_recorded_once_too(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for texts in (["1f"], [], ["1f"]):
+            record_look(ledger, replace(ONE, factors=["object"], texts=texts))
+        record_look(ledger, replace(ONE, factors=["object"], texts=["1f"]))
+        assert len(ledger.get_all(LOOKS)) == 3
+        assert looks_in(ledger)[0].factors == ["object"]
+
+
 def test_looks_stand_in_the_order_in_which_they_were_made_first(tmp_path: Path) -> None:
     names = [f"look {i}" for i in range(12)]
     with Ledger(tmp_path / "ledger.db") as ledger:

@@ -145,7 +145,7 @@ class _Design:
 
     def joined_since(self, look: RecordedLook) -> dict[str, str]:
         """Factors that joined after a look, and the one level of each in which its prompts stand."""
-        if look.factors is None:
+        if look.factors is None or look.texts is None:
             return {}
         there = self.prompts.filter(pl.col("_text").is_in(list(look.texts)))
         new = (name for name in self.factors if name not in look.factors)

@@ -32,7 +32,7 @@ class RecordedLook:
     time: str = ""
     planned: int | str | None = None
     factors: Sequence[str] | None = None
-    texts: Sequence[str] = ()
+    texts: Sequence[str] | None = None
 
 
 def looks_in(ledger: Ledger) -> list[RecordedLook]:
@@ -44,7 +44,7 @@ def looks_in(ledger: Ledger) -> list[RecordedLook]:
     for payload in ledger.get_all(LOOKS).values():
         one = RecordedLook(**payload)
         known = found.get(one.identity, one)
-        found[one.identity] = replace(known, told=one.told, pictures=one.pictures)
+        found[one.identity] = replace(one, alpha=known.alpha, time=known.time, planned=known.planned)
     return list(found.values())
 
 
