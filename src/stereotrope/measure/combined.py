@@ -117,14 +117,20 @@ def _each_once(
     groups: dict[Place, list[Candidate]] = {}
     for one in with_doubts([c.written() for c in candidates if c.wording is not None], evidence):
         groups.setdefault(place_of(one, evidence), []).append(one)
+    several = [c for c in candidates if c.wording is None]
+    worded = _told_by_wording(groups, several, evidence)
     read: dict[Any, Candidate] = {}
-    for number, one in enumerate(_own_sentences(candidates, groups, evidence)):
+    for number, one in enumerate(several):
+        place = None if one.p is None else place_of(one, evidence)
+        if place in worded:
+            continue
         # Of several tests of one thing by one reader the clearest is told; descriptions are told each.
-        about = number if one.p is None else (place_of(one, evidence), one.scope.get("annotator"))
+        about = number if place is None else (place, one.scope.get("annotator"))
         if about not in read or _clearest(one) > _clearest(read[about]):
             read[about] = one
     readers = by_all_readers(with_doubts([one.written() for one in read.values()], evidence))
-    return [*by_all_annotators(groups.values(), evidence, order), *readers]
+    by_counts = (some for place, some in groups.items() if place in worded)
+    return [*by_all_annotators(by_counts, evidence, order), *readers]
 
 
 def _clearest(one: Candidate) -> tuple[bool, float, float]:
@@ -132,16 +138,12 @@ def _clearest(one: Candidate) -> tuple[bool, float, float]:
     return one.apt, one.effect, abs(one.value)
 
 
-def _own_sentences(
-    candidates: Sequence[Candidate], groups: dict[Place, list[Candidate]], evidence: RunEvidence
-) -> list[Candidate]:
-    """Those without a wording, a place being told by either: by its wording where that shows a difference."""
-    several = [c for c in candidates if c.wording is None]
-    places = [None if c.p is None else place_of(c, evidence) for c in several]
-    for c, place in zip(several, places, strict=True):
-        if c.effect > 0 and place in groups and not any(one.effect > 0 for one in groups[place]):
-            del groups[place]
-    return [c for c, place in zip(several, places, strict=True) if place not in groups]
+def _told_by_wording(
+    groups: Mapping[Place, Sequence[Candidate]], several: Sequence[Candidate], evidence: RunEvidence
+) -> set[Place]:
+    """Places that are told by their counts: where these show a difference, or no sentence of its own does."""
+    read = {place_of(c, evidence) for c in several if c.p is not None and c.effect > 0}
+    return {p for p, some in groups.items() if p not in read or any(one.effect > 0 for one in some)}
 
 
 def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[Candidate]:

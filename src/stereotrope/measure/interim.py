@@ -88,6 +88,7 @@ def earlier_key(
         there = [one for one in conditions if all(one[at] in (None, of) for at, of in places.items())]
         before = tuple(tuple(None if at in places else x for at, x in enumerate(one)) for one in there)
         return place_key(tuple(dict.fromkeys(before)), *about, factors=factors) if there else None
+    # A place that is told by its sentence has its scope as a text, and its parts behind that.
     *kept, scope, parts = (conditions, *about)
     levels = dict(conditions if isinstance(conditions, frozenset) else json.loads(str(scope)))
     if any(levels.get(f, of) != of for f, of in joined.items()):

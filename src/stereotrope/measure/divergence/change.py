@@ -26,7 +26,10 @@ OVER_PAIRS = "_change_t"
 RANKS = "_change_wilcoxon"
 """Ends the name of the same change with the p-value of Wilcoxon's test over pairs."""
 
-ORIGINALS: Mapping[str, str] = {"phrasing": "for", "mitigation": "none"}
+WORDINGS = "phrasing"
+"""Factor whose changes are no mitigation."""
+
+ORIGINALS: Mapping[str, str] = {WORDINGS: "for", "mitigation": "none"}
 
 FEW_PAIRS = "fewer than two pairs"
 NO_ORIGINAL = "the mean of the original is not above 0"

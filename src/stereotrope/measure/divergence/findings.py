@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.divergence.change import CHANGE
+from stereotrope.measure.divergence.change import CHANGE, WORDINGS
 from stereotrope.measure.divergence.floors import EXCESS
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
@@ -33,7 +33,7 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
         pl.col("value").is_not_null(),
         pl.col("p_value").is_not_null(),
         pl.col("generator").is_not_null(),
-        pl.col("contrast").ne_missing("phrasing"),
+        pl.col("contrast").ne_missing(WORDINGS),
     )
     factors = [c for c in table.columns if c not in ESTIMATE_COLUMNS]
     for levels, both in parts_by(changes, factors):
@@ -75,7 +75,7 @@ def changed_groups(evidence: RunEvidence) -> Iterator[Candidate]:
     changes = table.filter(
         pl.col("value").is_not_null(),
         pl.col("p_value").is_not_null(),
-        pl.col("contrast").ne_missing("phrasing"),
+        pl.col("contrast").ne_missing(WORDINGS),
         pl.col("measure").is_in(list(_CHANGES)),
     )
     for row in changes.iter_rows(named=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.divergence.change import CHANGE
+from stereotrope.measure.divergence.change import CHANGE, WORDINGS
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.paired.difference import BY_QUERY, MEAN_BY_QUERY
 from stereotrope.measure.sentences import clean, from_to, quoted, signed, span
@@ -140,7 +140,7 @@ def _tested_by_pictures(evidence: RunEvidence) -> list[dict[str, Any]]:
     changed = evidence.estimates.filter(
         pl.col("contrast").is_in(list(over)),
         # A change of a phrasing is no mitigation, and no finder tells it by pictures.
-        (pl.col("measure").str.ends_with(CHANGE) & (pl.col("contrast") != "phrasing"))
+        (pl.col("measure").str.ends_with(CHANGE) & (pl.col("contrast") != WORDINGS))
         | pl.col("measure").str.ends_with(_BY_PICTURES),
         pl.col("measure") != BY_QUERY,
         pl.col("p_value").is_not_null(),
