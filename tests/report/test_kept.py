@@ -165,6 +165,18 @@ def test_what_is_torn_is_made_anew(make_run: Make, damage: Callable[[bytes], byt
     assert {file: file.read_bytes() for file in kept} == kept
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_under_the_name_of_what_is_kept_or_written_is_not_waited_for(make_run: Make) -> None:
+    run = make_run()
+    page = report.write(run, figures=False)
+    fresh = files(run)
+    for file in (run.path / "cache" / "thumbnails", next((page.parent / "tables").glob("*.csv"))):
+        file.unlink()
+        os.mkfifo(file)
+    report.write(run, figures=False)
+    assert files(run) == fresh
+
+
 def test_where_nothing_can_be_kept_the_report_is_the_same(make_run: Make) -> None:
     run = make_run()
     (run.path / "cache").write_text("no folder")

@@ -41,14 +41,19 @@ def test_a_run_folder_that_was_moved_is_not_made_anew_for_a_picture(tmp_path: Pa
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_in_the_place_of_a_picture_makes_room_for_it(tmp_path: Path) -> None:
-    store = PictureStore(tmp_path)
+@pytest.mark.parametrize("place", [None, "file://{}"])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_folder_in_the_place_of_a_picture_makes_room_for_it(
+    tmp_path: Path, place: str | None, is_known: bool
+) -> None:
+    store = PictureStore(tmp_path, place and place.format(tmp_path))
     stored = store.put(png(1))
     (tmp_path / stored.path).unlink()
     (tmp_path / stored.path).mkdir()
-    store.remove_damaged(store.damaged([stored.path]))
-    assert [entry.name for entry in (tmp_path / "quarantine").iterdir()] == [f"1-{stored.sha256}.png"]
+    if is_known:
+        store.remove_damaged(store.damaged([stored.path]))
     assert store.put(png(1)) == stored
+    assert [entry.name for entry in (tmp_path / "quarantine").iterdir()] == [f"1-{stored.sha256}.png"]
     assert store.get(stored.path) == png(1)
 
 

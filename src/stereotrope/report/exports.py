@@ -20,7 +20,7 @@ from stereotrope.report.charts.drawing import CONFIG, inert_chart, side_by_side
 from stereotrope.report.charts.engine import Chart, DrawnChart
 from stereotrope.report.charts.lanes import draw_charts
 from stereotrope.report.datatable import pairs_of
-from stereotrope.report.kept import FOLDER, KeptTexts
+from stereotrope.report.kept import FOLDER, KeptTexts, bytes_at
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
 
@@ -65,13 +65,6 @@ class Exports:
             write_atomic(path, data)
         self.written.append(path)
         refuse_stopped(self.stop, f"report: stopped after {self.folder.name}/{name}")
-
-
-def bytes_at(path: Path) -> bytes | None:
-    """What a file holds, None where it cannot be read."""
-    with contextlib.suppress(OSError):
-        return path.read_bytes()
-    return None
 
 
 def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -> None:

@@ -16,13 +16,17 @@ FOLDER = "cache"
 """Folder of a run that holds it."""
 
 
+def bytes_at(path: Path) -> bytes | None:
+    """What a file holds, None where there is none that can be read: a pipe would be waited for."""
+    with contextlib.suppress(OSError):
+        return path.read_bytes() if path.is_file() else None
+    return None
+
+
 def read_kept(file: Path) -> bytes | None:
     """What :func:`keep` wrote, to the last byte; None for anything else."""
-    with contextlib.suppress(OSError, RuntimeError):
-        digest, _, data = file.read_bytes().partition(b"\n")
-        if hashlib.sha256(data).hexdigest().encode() == digest:
-            return data
-    return None
+    digest, _, data = (bytes_at(file) or b"").partition(b"\n")
+    return data if hashlib.sha256(data).hexdigest().encode() == digest else None
 
 
 def keep(file: Path, data: bytes) -> None:

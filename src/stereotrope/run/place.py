@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from stereotrope.errors import PictureUnavailable, RunError, UsageError
-from stereotrope.run.disk import make_folder, write_atomic
+from stereotrope.run.disk import make_folder, quarantine, write_atomic
 
 RECORD = "pictures.url"
 """File of a run that says where its pictures lie, if not in its folder."""
@@ -69,12 +69,16 @@ class PicturePlace:
     def write(self, name: str, data: bytes) -> None:
         """Keep bytes under a name; durable when this returns.
 
+        A folder of that name on this computer is moved into ``quarantine/``.
+
         Raises RunError: They cannot be written.
         """
         path = f"{self._base}/{name}"
         try:
             if self._is_here:
                 make_folder(Path(path).parent)
+                if os.path.isdir(path):
+                    quarantine(Path(self._base), Path(path))
                 write_atomic(Path(path), data)
             else:
                 self._files.pipe_file(path, data)

@@ -43,6 +43,8 @@ class PictureStore:
     def put(self, data: bytes) -> StoredPicture:
         """Keep the original bytes; durable when this returns, and free of charge the second time.
 
+        What is no file and has its name is moved into ``quarantine/``.
+
         Raises PictureError: It is no PNG, JPEG or WebP.
         Raises RunError: The disk is full, or the run folder is not there any more.
         """
@@ -55,8 +57,11 @@ class PictureStore:
         target = self.root / stored.path
         with contextlib.suppress(OSError):
             there = os.stat(target)
-            if stat.S_ISREG(there.st_mode) and there.st_size == len(data):
-                return stored
+            if stat.S_ISREG(there.st_mode):
+                if there.st_size == len(data):
+                    return stored
+            else:
+                quarantine(self.root, target)
         if not os.path.isdir(target.parent):
             self._make(target.parent)
         write_atomic(target, data)

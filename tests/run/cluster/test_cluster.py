@@ -290,6 +290,35 @@ def test_a_full_cluster_is_told_and_the_run_goes_on_once_it_has_room(
 
 
 @pytest.mark.slow
+def test_a_cluster_that_loses_all_its_room_is_told_and_the_run_goes_on_once_a_node_comes(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stereotrope.run.engine.cluster.crew._PATIENCE_SECONDS", 0.5)
+    (lost,) = [one for one in cluster.list_all_nodes() if one._ray_params.num_gpus]
+    told: list[str] = []
+    items = Items.of([(f"k{i:03}", i) for i in range(400)])
+    with (
+        RunFolder(tmp_path / "run") as folder,
+        Engine("ray").crew(folder, Needs(devices=("cuda",)), told.append) as crew,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        see = Job(Stage("see", Seeing, device="cuda"), items)
+        run = pool.submit(engine.run, [see], ledger=folder.ledger, crew=crew)
+        while not folder.ledger.totals().get("see"):
+            time.sleep(0.01)
+        told.clear()
+        cluster.remove_node(lost, allow_graceful=False)
+        while not told and not run.done():
+            time.sleep(0.1)
+        time.sleep(2)  # it is not said twice
+        node(cluster, num_gpus=2)
+        (summary,) = run.result()
+    assert summary.done == 400
+    assert len(told) == 1
+    assert "each asks for 1 GPU, and 0 of 0 in the cluster are free" in told[0]
+
+
+@pytest.mark.slow
 def test_pictures_are_written_at_their_url_by_the_workers(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
 import os
 import secrets
 import threading
@@ -32,7 +31,7 @@ _LOOK_SECONDS = 0.2
 _LOCAL_STORE = 128 * 2**20
 """Bytes of the object store of a Ray that is started here: nothing large stays in it."""
 _PATIENCE_SECONDS = 10.0
-"""After which it is said that a cluster has no room for a first worker."""
+"""After which it is said that a cluster has no room for any worker, at first and whenever all are lost."""
 _MOST_DEATHS = 3
 """Of each hand, on the mean, without that anything landed in between."""
 
@@ -67,7 +66,7 @@ class RayCluster:
         self._ray = ray_module()
         self._folder, self._needs, self._address = folder, needs, address
         self._where = str(folder.path.resolve())
-        self._say, self._is_told = say, False
+        self._say, self._is_told, self._is_alone = say, False, False
         self._head = Head(folder)
         place = folder.store.place
         self._pictures = None if place is None else place.url
@@ -85,7 +84,7 @@ class RayCluster:
         if self._own:
             connect(self._ray, self._address)
             # In a Ray on this computer alone there is nothing but these workers, however slowly they start.
-            self._is_told = not (self._address or os.environ.get("RAY_ADDRESS"))
+            self._is_alone = not (self._address or os.environ.get("RAY_ADDRESS"))
         self._token = f"{TMP_PREFIX}{secrets.token_hex(8)}", secrets.token_hex(16)
         (self._folder.path / self._token[0]).write_text(self._token[1])
         if (place := self._folder.store.place) is not None:
@@ -153,7 +152,7 @@ class RayCluster:
             free = []
             ended, _ = self._ray.wait(list(at_work), num_returns=1, timeout=_LOOK_SECONDS)
             if time.monotonic() > patience:
-                patience = math.inf
+                patience = time.monotonic() + _PATIENCE_SECONDS
                 self._tell_if_full([name for name, _ in at_work.values()])
             for ref in ended:
                 name, n = at_work.pop(ref)
@@ -169,13 +168,19 @@ class RayCluster:
                 free = list(self._shared_out(number, job, apart))
 
     def _tell_if_full(self, names: Sequence[str]) -> None:
-        """Say once what holds a job up where none of its hands has begun and nothing is free.
+        """Say what holds a job up where none of its hands has begun and nothing is free: once, until one has.
 
-        Others may hold it, or hands that start slowly: Ray does not tell which.
+        Others may hold it, or hands that start slowly: Ray does not tell which. A hand that is lost has its
+        place taken by one that begins anew, so that a cluster whose last node goes is told as well.
         """
         with self._guard:
             hands = [self._hands[name] for name in names if name in self._hands]
-            if self._is_told or not hands or self._ray.wait([one.begun for one in hands], timeout=0)[0]:
+            if self._is_alone or not hands:
+                return
+            if self._ray.wait([one.begun for one in hands], timeout=0)[0]:
+                self._is_told = False
+                return
+            if self._is_told:
                 return
             kind = "GPU" if "num_gpus" in hands[0].resources else "CPU"
             free, every = (
