@@ -16,8 +16,9 @@ ROWS = {"two": lambda n: 2, "up to 1,296": lambda n: min(n, 1296), "as many as i
 def test_no_further_picture_makes_drawing_cost_a_fifth_more(rows, columns):
     costs = [shuffling((n // 2, n - n // 2), rows(n), columns)[1] for n in range(20, 3_000)]
     assert max(after / before for before, after in pairwise(costs)) < 1.2
-    again = [redrawing(n, rows(n), columns)[1] for n in range(20, 3_000)]
-    assert max(after / before for before, after in pairwise(again)) < 1.2
+    for groups in (1, 10):
+        again = [redrawing(n, rows(n), columns, groups=groups)[1] for n in range(20, 3_000)]
+        assert max(after / before for before, after in pairwise(again)) < 1.2
 
 
 @pytest.mark.parametrize("n_rows", [2, 36, 400])
@@ -35,6 +36,8 @@ def test_few_images_are_drawn_one_by_one_and_many_alike_ones_by_rows():
     assert shuffling((200_000, 200_000), 2, 2)[0] == "rows"
     assert redrawing(200_000, 36, 12)[0] == "rows"
     assert redrawing(200, 200, 48)[0] == "images"
+    assert redrawing(200, 2, 2)[0] == "rows"
+    assert redrawing(200, 2, 2, groups=10)[0] == "images"
 
 
 def test_rows_cost_the_same_whatever_the_number_of_pictures():

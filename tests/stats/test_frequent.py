@@ -70,7 +70,7 @@ def test_shuffled_sums_have_the_moments_of_whole_images(summed, monkeypatch, siz
 
 @pytest.mark.parametrize("rest", ["images", "rows"])
 def test_redrawn_sums_have_the_moments_of_whole_images(summed, monkeypatch, rest) -> None:
-    monkeypatch.setattr(redraws, "redrawing", lambda *_: (rest, 1e9))
+    monkeypatch.setattr(redraws, "redrawing", lambda *_, **__: (rest, 1e9))
     codes, n = labels(20_000), 20_000
     x = one_hot(codes).columns.astype(np.float64)
     rows = DistinctRows.of(codes, np.zeros(n, np.int64), 1)

@@ -14,7 +14,7 @@ from stereotrope.stats.redraws import drawn_weights, redrawn_counts, tally_whole
 @pytest.fixture(params=["images", "rows"])
 def way(request, monkeypatch):
     """Draw this way whatever the size."""
-    monkeypatch.setattr(redraws, "redrawing", lambda *_: (request.param, 0.0))
+    monkeypatch.setattr(redraws, "redrawing", lambda *_, **__: (request.param, 0.0))
     return request.param
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -10,16 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import (
     OneHot,
+    hot_columns,
     mean_pair_floor,
     mean_pair_js,
     one_hot,
-    tally,
+    places,
     tally_draws,
-    tally_of_rows,
 )
 from stereotrope.stats.distinct_rows import DistinctRows
 from stereotrope.stats.divergence import js_terms
-from stereotrope.stats.draw_costs import few
+from stereotrope.stats.draw_costs import ONE_BY_ONE, few
+from stereotrope.stats.packed import PackedWeights
 from stereotrope.stats.redraws import redrawn_counts
 
 _DEGENERATE = 1e-12
@@ -37,19 +39,17 @@ def resampled_counts(
     Returns: Of each attribute, by value that occurs (rising), shape (n_values, n_resamples).
     """
     matrix = np.asarray(codes)
-    n, found = len(matrix), [np.zeros((0, n_resamples), np.int32)] * matrix.shape[1]
+    n, n_attributes = matrix.shape
     if not n:
-        return found
-    if few([n]):
-        hot = one_hot(matrix)
-        counts = tally(hot.columns, _kept_draws(n, n_resamples, seed, stream)).astype(np.int32)
+        return [np.zeros((0, n_resamples), np.int32)] * n_attributes
+    if n <= ONE_BY_ONE:
+        columns, attribute, _ = hot_columns(matrix)
+        counts = _kept_draws(n, n_resamples, seed, stream).counts(columns)
     else:
         rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
         hot = one_hot(rows.codes)
-        counts = redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
-    for attribute, part in hot.parts:
-        found[attribute] = counts[part]
-    return found
+        attribute, counts = hot.attribute, redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
+    return [counts[place] for place in places(attribute, n_attributes)]
 
 
 def _drawn(n: int, n_resamples: int, seed: int, stream: int) -> NDArray[np.int64]:
@@ -60,25 +60,20 @@ _KEPT_CELLS = 1 << 19
 """Numbers up to which weights are kept for further groups of the same sizes."""
 
 
-_AS_THEY_ARE = _KEPT_CELLS // 4
-"""Numbers up to which they are kept in single precision, as they are multiplied, and not in bytes."""
-
-
 @lru_cache(maxsize=32)
-def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
-    return tally_draws(_drawn(n, n_resamples, seed, stream), n)
+def _kept_draws(n: int, n_resamples: int, seed: int, stream: int) -> PackedWeights:
+    return PackedWeights.of(tally_draws(_drawn(n, n_resamples, seed, stream), n), n)
 
 
 @lru_cache(maxsize=256)
 def _kept_weights(
     first: int, n: int, total: int, n_resamples: int, seed: int, stream: int, attribute: int
-) -> NDArray[np.uint8 | np.float32]:
+) -> PackedWeights:
     own = _drawn(n, n_resamples, seed, stream) + first
     rng = np.random.default_rng([seed, 2, n, total, stream, attribute])
     borrowed = rng.integers(0, total, size=(n_resamples, n))
     mixed = np.where(rng.random((n_resamples, n)) < _borrowed_share(n), borrowed, own)
-    weights = tally_draws(mixed, total)
-    return weights.astype(np.uint8) if weights.size > _AS_THEY_ARE else weights
+    return PackedWeights.of(tally_draws(mixed, total), n)
 
 
 def _borrowed_share(n: int) -> float:
@@ -124,14 +119,13 @@ def _one_by_one(
 ) -> tuple[OneHot, list[Counts]]:
     """Counts of each group; its images are drawn by numbers that further groups of these sizes share."""
     hot = one_hot(codes[np.argsort(group, kind="stable")])
-    firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    parts = [(part, tally_of_rows(hot.columns[part])) for _, part in hot.parts]
+    if not hot.parts:
+        return hot, [np.zeros((0, n_resamples), np.float32)] * len(sizes)
     counts = []
-    for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
-        drawn = np.empty((len(hot.columns), n_resamples), np.float32)
-        for rank, (part, tallied) in enumerate(parts):
-            drawn[part] = tallied(_kept_weights(first, n, len(codes), n_resamples, seed, g, rank))
-        counts.append(drawn)
+    for g, (first, n) in enumerate(zip(accumulate(sizes, initial=0), sizes, strict=False)):
+        kept = [_kept_weights(first, n, len(codes), n_resamples, seed, g, k) for k in range(len(hot.parts))]
+        products = [one.product(hot.columns[part]) for one, (_, part) in zip(kept, hot.parts, strict=True)]
+        counts.append(kept[0].unpacked(np.concatenate(products, axis=-1)).astype(np.float32, order="C"))
     return hot, counts
 
 
@@ -148,7 +142,7 @@ def _by_rows(
             pool = np.append(hot.totals[part], len(codes) - hot.totals[part].sum())
             borrowed = _borrowed(n, len(codes), n_resamples, (seed, 11, n, g, len(codes), rank))
             _borrow(drawn[part], pool, borrowed)
-        counts.append(drawn.astype(np.float32))
+        counts.append(drawn.astype(np.float32, order="C"))
     return hot, counts
 
 

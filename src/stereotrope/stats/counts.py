@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import accumulate, combinations, groupby, pairwise
+from itertools import accumulate, combinations, groupby
 from typing import TypeVar
 
 import numpy as np
@@ -21,9 +21,10 @@ _TABLE_CELLS = 1 << 20
 """Greatest look-up table; counts times its strides stay exact in single precision below 2**24."""
 ONE_THREAD = 1 << 18
 """Multiplications of a product that OpenBLAS does on one thread."""
-_SLICE = 64
-ONE_BYTE = (1 << 8) - 1
-"""Greatest count that a byte holds."""
+_WIDTH = 32
+"""Replicates that are multiplied together, at least."""
+_ROWS = 1 << 12
+"""Images whose columns are made together."""
 _SPARSE = 50
 """How many times as large a matrix is as what it holds where that alone is multiplied."""
 _SCORED_CELLS = 1 << 14
@@ -38,22 +39,25 @@ class OneHot:
 
     columns: Shape (n_columns, n_images), 1 where the image has the value.
     weights: How many images each of these stands for, shape (n_images,): 1 unless they are distinct rows.
-    starts: First column of each attribute that has a label.
     attribute: Attribute index of each column.
     complete: By attribute: every image has a label.
     """
 
     columns: Counts
     weights: NDArray[np.int64]
-    starts: NDArray[np.int64]
     attribute: NDArray[np.int64]
     complete: NDArray[np.bool_]
 
-    @property
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """First column of each attribute that has a label."""
+        return np.array([place.start for _, place in self.parts], np.int64)
+
+    @cached_property
     def parts(self) -> list[tuple[int, slice]]:
         """Each attribute that has a label, and its columns."""
-        ends = pairwise([*self.starts.tolist(), len(self.attribute)])
-        return [(int(self.attribute[start]), slice(start, end)) for start, end in ends]
+        found = places(self.attribute, len(self.complete))
+        return [(at, place) for at, place in enumerate(found) if place.start < place.stop]
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
@@ -63,58 +67,62 @@ class OneHot:
 
 def one_hot(codes: NDArray[np.integer], weights: NDArray[np.int64] | None = None) -> OneHot:
     """One-hot columns of ``codes``, shape (n_images, n_attributes), −1 where an image has no label."""
-    top = int(codes.max(initial=-1)) + 1
-    there = np.zeros((codes.shape[1], top + 1), bool)
-    there[np.arange(codes.shape[1]), codes] = True  # −1 is the last
-    attribute, value = np.nonzero(there[:, :top])
-    columns = np.empty((len(value), len(codes)), np.float32)
-    lengths = np.bincount(attribute, minlength=codes.shape[1])
-    ends = np.cumsum(lengths)
-    for column, start, end in zip(codes.T, (ends - lengths).tolist(), ends.tolist(), strict=True):
-        columns[start:end] = value[start:end, None] == column
+    columns, attribute, unlabelled = hot_columns(codes)
     return OneHot(
         columns=columns,
         weights=np.ones(len(codes), np.int64) if weights is None else weights,
-        starts=(ends - lengths)[lengths > 0],
         attribute=attribute,
-        complete=np.asarray(codes.min(axis=0, initial=0) >= 0),
+        complete=unlabelled == 0,
     )
+
+
+def hot_columns(codes: NDArray[np.integer]) -> tuple[Counts, NDArray[np.int64], NDArray[np.int64]]:
+    """The columns, the attribute of each, and of each attribute how many images have no label."""
+    n, n_attributes = codes.shape
+    width = int(codes.max()) + 2 if codes.size else 1
+    firsts = np.arange(1, n_attributes * width + 1, width)
+    seen = np.bincount((codes + firsts).ravel(), minlength=n_attributes * width).reshape(-1, width)
+    attribute, value = seen[:, 1:].nonzero()
+    if n <= _ROWS:
+        columns = (codes.T.take(attribute, axis=0) == value[:, None]).astype(np.float32)
+    else:
+        columns = np.empty((len(value), n), np.float32)
+        for start in range(0, n, _ROWS):
+            some = slice(start, start + _ROWS)
+            columns[:, some] = codes[some].T.take(attribute, axis=0) == value[:, None]
+    return columns, attribute, seen[:, 0]
+
+
+def places(attribute: NDArray[np.int64], n_attributes: int) -> list[slice]:
+    """Columns of each attribute, of those of rising attributes."""
+    end = 0
+    return [slice(end, end := end + n) for n in np.bincount(attribute, minlength=n_attributes).tolist()]
 
 
 def tally(columns: NDArray[_Number], weights: NDArray[np.floating | np.uint8]) -> NDArray[_Number]:
     """Counts by column and replicate: ``columns @ weights``, as precise as the columns are.
 
-    Products are taken in slices that BLAS does on one thread: waking threads for each costs more than the
-    product, several times more on a busy machine. Whole numbers are summed without rounding in any slices.
+    Products are taken in parts that BLAS does on one thread: waking threads for each costs more than the
+    product, several times more on a busy machine. Whole numbers are summed without rounding in any parts.
     """
-    rows, inner = columns.shape
-    depth = max(1, ONE_THREAD // (max(1, rows) * _SLICE))
-    step = max(_SLICE, ONE_THREAD // max(1, rows * inner))
-    result = np.empty((rows, weights.shape[1]), columns.dtype)
-    for start in range(0, weights.shape[1], step):
-        part = slice(start, start + step)
-        by = weights[:depth, part].astype(columns.dtype, copy=False)
-        np.matmul(columns[:, :depth], by, out=result[:, part])
-        for first in range(depth, inner, depth):
-            some = slice(first, first + depth)
+    (rows, inner), n = columns.shape, weights.shape[1]
+    result = np.empty((rows, n), columns.dtype)
+    if rows * inner * n <= ONE_THREAD:
+        np.matmul(columns, weights.astype(columns.dtype, copy=False), out=result)
+        return result
+    width = min(n, max(_WIDTH, ONE_THREAD // (rows * inner)))
+    depth, whole = max(1, ONE_THREAD // (rows * width)), n // width * width
+    for part, blocks in ((slice(whole), (-1, width)), (slice(whole, n), (1, n - whole))):
+        out = result[:, part].reshape(rows, *blocks).transpose(1, 0, 2)
+        for start in range(0, inner, depth):
+            some = slice(start, start + depth)
             by = weights[some, part].astype(columns.dtype, copy=False)
-            result[:, part] += columns[:, some] @ by
+            by = by.reshape(len(by), *blocks).transpose(1, 0, 2)
+            if start:
+                out += columns[:, some] @ by
+            else:
+                np.matmul(columns[:, some], by, out=out)
     return result
-
-
-def tally_few(columns: Counts, weights: Counts) -> NDArray[np.int32]:
-    """What :func:`tally` is of zeros and ones, in whole numbers, of weights that sum to 255 at most.
-
-    Three columns are added up in one number, as single precision holds 24 bits exactly.
-    """
-    n_columns, n = columns.shape
-    third, n_replicates = -(-n_columns // 3), weights.shape[1]
-    packed = np.zeros((3, third, n), np.float32)
-    packed.reshape(-1, n)[:n_columns] = columns
-    packed[0] += np.float32(1 << 8) * packed[1] + np.float32(1 << 16) * packed[2]
-    digits = tally(packed[0], weights).astype("<i4").view(np.uint8).reshape(third, n_replicates, 4)
-    counts = digits[:, :, :3].transpose(2, 0, 1).astype(np.int32)
-    return counts.reshape(3 * third, n_replicates)[:n_columns]
 
 
 def tally_of_rows(

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 _Ints = NDArray[np.int64]
 _MOST_KEYS = 1 << 62
+_FEW = 1 << 12
+"""Images of which the first of each row is looked up; of more the codes are worked out from its number."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,31 @@ class DistinctRows:
         lists: list[tuple[_Ints | None, int]] = []
         size = 1
         for column in codes.T:
-            width = int(column.max(initial=-1)) + 2
+            width = int(column.max()) + 2 if len(codes) else 1
             if size * width * n_groups >= _MOST_KEYS:
                 # Too many rows are possible for one number: those that occur are numbered.
                 found, keys = np.unique(keys, return_inverse=True)
                 lists.append((found, size))
                 size = len(found)
-            keys = keys * width + (column.astype(np.int64) + 1)
+            keys *= width
+            keys += column
+            keys += 1
             lists.append((None, width))
             size *= width
-        found, counts = _counted(keys * n_groups + groups)
-        rows, at = np.unique(found // n_groups, return_inverse=True)
-        table = np.zeros((n_groups, len(rows)), np.int64)
-        table[found % n_groups, at] = counts
-        return cls(_columns(rows, lists), table)
+        if n_groups > 1:
+            keys = keys * n_groups + groups
+        order = keys.argsort() if len(codes) <= _FEW else None
+        inorder = np.sort(keys) if order is None else keys[order]
+        starts = _changes(inorder).nonzero()[0]
+        counts = np.append(starts[1:], len(inorder))[: len(starts)] - starts
+        if n_groups == 1:
+            table, found = counts[None], inorder[starts]
+        else:
+            found, at = inorder[starts] // n_groups, _changes(inorder[starts] // n_groups)
+            table = np.zeros((n_groups, np.count_nonzero(at)), np.int64)
+            table[inorder[starts] - found * n_groups, at.cumsum() - 1] = counts
+            starts, found = starts[at], found[at]
+        return cls(_columns(found, lists) if order is None else codes[order[starts]].astype(np.int64), table)
 
     @property
     def totals(self) -> _Ints:
@@ -53,19 +66,20 @@ class DistinctRows:
         return len(self.codes)
 
 
-def _counted(keys: _Ints) -> tuple[_Ints, _Ints]:
-    """Numbers that occur, rising, and how often: by sorting, which is faster than hashing here."""
-    inorder = np.sort(keys)
-    starts = np.flatnonzero(np.append(True, inorder[1:] != inorder[:-1]))[: len(inorder)]
-    return inorder[starts], np.diff(np.append(starts, len(inorder)))
+def _changes(rising: _Ints) -> NDArray[np.bool_]:
+    """Which numbers are not the one before."""
+    changes = np.ones(len(rising), bool)
+    np.not_equal(rising[1:], rising[:-1], out=changes[1:])
+    return changes
 
 
 def _columns(keys: _Ints, lists: list[tuple[_Ints | None, int]]) -> _Ints:
     columns = []
     for found, width in reversed(lists):
         if found is None:
-            keys, code = np.divmod(keys, width)
-            columns.append(code - 1)
+            rest = keys // width
+            columns.append(keys - (rest * width + 1))
+            keys = rest
         else:
             keys = found[keys]
     return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(keys), 0), np.int64)

@@ -1,4 +1,4 @@
-"""Which way to draw images costs least: the one place that chooses it, by sizes and numbers of rows alone.
+"""Which way to draw images costs least: the one place that chooses it, by sizes, rows and what is kept.
 
 Three ways draw from the same distribution. Few images are drawn one by one, as they always were. More are
 drawn as bits of words, 64 at a time, or as weights of each image; or each distinct row of codes is drawn with
@@ -80,9 +80,14 @@ def shuffling(
     return ("rows", by_rows) if by_rows <= by_bits else ("bits", by_bits)
 
 
-def redrawing(n: int, n_rows: int, n_columns: int) -> tuple[Literal["images", "rows"], float]:
-    """How ``n`` images are drawn again with replacement, and what one resample costs."""
-    by_images = n * (_IMAGE + n_columns * _PRODUCT)
+def redrawing(
+    n: int, n_rows: int, n_columns: int, *, groups: int = 1
+) -> tuple[Literal["images", "rows"], float]:
+    """How ``n`` images are drawn again with replacement, and what one resample costs.
+
+    groups: For how many groups of images what is drawn of images is kept; of rows nothing can be.
+    """
+    by_images = n * (_IMAGE / groups + n_columns * _PRODUCT)
     by_rows = n_rows * (_BINOMIAL + n_columns * _PRODUCT)
     return ("rows", by_rows) if by_rows <= by_images else ("images", by_images)
 

@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts
-from stereotrope.stats.counts import ONE_BYTE, ONE_THREAD, OneHot, tally_few, tally_of_rows
+from stereotrope.stats.counts import ONE_THREAD, OneHot, tally_of_rows
 from stereotrope.stats.draw_costs import redrawing, sums_cost
 from stereotrope.stats.frequent import Frequent
+from stereotrope.stats.packed import PackedWeights
 
 _Ints = NDArray[np.int64]
 _Weights = NDArray[np.uint8]
 _CELLS = 1 << 22
-"""Numbers that are drawn together: so many are also kept for further groups of the same size, 4 MB each."""
-_KEPT_FEW = 1 << 19
-"""The same of few images, whose weights are kept in single precision, 2 MB each."""
+"""Numbers that are drawn together: so many are also kept for groups of the same size, 8 MB each at most."""
+_KEPT_FOR = 10
+"""Groups of the same size that what is kept is taken to serve, when the way is chosen."""
 _TOGETHER = 64
 """Resamples whose weights are counted together, at least."""
 _BLOCK = 1 << 18
@@ -43,7 +44,8 @@ def redrawn_counts(hot: OneHot, weights: _Ints, n_resamples: int, key: tuple[int
     if not n or not n_resamples:
         return np.zeros((len(hot.columns), n_resamples), np.int32)
     hot, n_columns = replace(hot, weights=weights), len(hot.columns)
-    way, cost = redrawing(n, int(np.count_nonzero(weights)), n_columns)
+    groups = _KEPT_FOR if n * n_resamples <= _CELLS else 1
+    way, cost = redrawing(n, int(np.count_nonzero(weights)), n_columns, groups=groups)
     if (frequent := Frequent.of(hot)) is not None:
         rest = frequent.rest
         of_rest, cost_of_rest = redrawing(int(rest.weights.sum()), len(rest.weights), n_columns)
@@ -53,7 +55,14 @@ def redrawn_counts(hot: OneHot, weights: _Ints, n_resamples: int, key: tuple[int
             counts = (_of_rows if of_rest == "rows" else _of_images)(rest, n - drawn, key)
             counts += frequent.counts(drawn[None], rng, again=True)[0]
             return counts
+    if way == "images" and n * n_resamples <= _CELLS:
+        return _kept_weights(n, n_resamples, key).counts(_each_image(hot))
     return (_of_rows if way == "rows" else _of_images)(hot, np.full(n_resamples, n), key)
+
+
+def _each_image(hot: OneHot) -> Counts:
+    """Columns of images, those of one row side by side."""
+    return hot.columns[:, np.repeat(np.arange(len(hot.weights)), hot.weights)]
 
 
 def _of_rows(hot: OneHot, sizes: _Ints, key: tuple[int, ...]) -> NDArray[np.int32]:
@@ -73,31 +82,24 @@ def _of_rows(hot: OneHot, sizes: _Ints, key: tuple[int, ...]) -> NDArray[np.int3
 def _of_images(hot: OneHot, sizes: _Ints, key: tuple[int, ...]) -> NDArray[np.int32]:
     """Weights of images, as many as each resample has, times the columns."""
     n, n_resamples = int(hot.weights.sum()), len(sizes)
-    blocks = -(-n_resamples // max(_TOGETHER, _BLOCK // n))
-    width = -(-n_resamples // blocks)
-    columns = hot.columns[:, np.repeat(np.arange(len(hot.weights)), hot.weights)]
-    cells = n * n_resamples if (sizes == n).all() else math.inf
-    if n <= ONE_BYTE and cells <= _KEPT_FEW:
-        return tally_few(columns, _kept_columns(n, blocks, width, key))[:, :n_resamples]
-    tallied = tally_whole(columns, width)
-    if cells <= _CELLS:
-        return tallied(_kept_weights(n, blocks, width, key))[:, :n_resamples]
+    blocks, width = _blocks(n, n_resamples)
+    tallied = tally_whole(_each_image(hot), width)
     rng = np.random.default_rng(key)
     parts = np.resize(sizes, (blocks, 1, width))
     drawn = [tallied(drawn_weights(n, some, rng)) for some in parts]
     return np.concatenate(drawn, axis=1)[:, :n_resamples]
 
 
-@lru_cache(maxsize=24)
-def _kept_weights(n: int, blocks: int, width: int, key: tuple[int, ...]) -> _Weights:
-    return drawn_weights(n, np.full((blocks, width), n), np.random.default_rng(key))
+def _blocks(n: int, n_resamples: int) -> tuple[int, int]:
+    """How many blocks of weights are drawn, and of how many resamples each."""
+    blocks = -(-n_resamples // max(_TOGETHER, _BLOCK // n))
+    return blocks, -(-n_resamples // blocks)
 
 
-@lru_cache(maxsize=24)
-def _kept_columns(n: int, blocks: int, width: int, key: tuple[int, ...]) -> Counts:
-    """The same of few images, a resample a column."""
-    weights = _kept_weights.__wrapped__(n, blocks, width, key)
-    return weights.transpose(1, 0, 2).reshape(n, -1).astype(np.float32)
+@lru_cache(maxsize=16)
+def _kept_weights(n: int, n_resamples: int, key: tuple[int, ...]) -> PackedWeights:
+    weights = drawn_weights(n, np.full(_blocks(n, n_resamples), n), np.random.default_rng(key))
+    return PackedWeights.of(weights.transpose(1, 0, 2).reshape(n, -1)[:, :n_resamples], n)
 
 
 def drawn_weights(n: int, sizes: _Ints, rng: np.random.Generator) -> _Weights:
