@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import (
     OneHot,
+    attribute_columns,
     hot_columns,
     mean_pair_floor,
     mean_pair_js,
     one_hot,
-    places,
     tally_draws,
 )
 from stereotrope.stats.distinct_rows import DistinctRows
@@ -49,7 +49,7 @@ def resampled_counts(
         rows = DistinctRows.of(matrix, np.zeros(n, np.int64), 1)
         hot = one_hot(rows.codes)
         attribute, counts = hot.attribute, redrawn_counts(hot, rows.totals, n_resamples, (seed, 9, n, stream))
-    return [counts[place] for place in places(attribute, n_attributes)]
+    return [counts[place] for place in attribute_columns(attribute, n_attributes)]
 
 
 def _drawn(n: int, n_resamples: int, seed: int, stream: int) -> NDArray[np.int64]:

@@ -56,7 +56,7 @@ class OneHot:
     @cached_property
     def parts(self) -> list[tuple[int, slice]]:
         """Each attribute that has a label, and its columns."""
-        found = places(self.attribute, len(self.complete))
+        found = attribute_columns(self.attribute, len(self.complete))
         return [(at, place) for at, place in enumerate(found) if place.start < place.stop]
 
     @cached_property
@@ -93,7 +93,7 @@ def hot_columns(codes: NDArray[np.integer]) -> tuple[Counts, NDArray[np.int64], 
     return columns, attribute, seen[:, 0]
 
 
-def places(attribute: NDArray[np.int64], n_attributes: int) -> list[slice]:
+def attribute_columns(attribute: NDArray[np.int64], n_attributes: int) -> list[slice]:
     """Columns of each attribute, of those of rising attributes."""
     end = 0
     return [slice(end, end := end + n) for n in np.bincount(attribute, minlength=n_attributes).tolist()]
