@@ -12,7 +12,7 @@ from scipy.stats import binom
 from tests.measure.made_audits import Made, listed, made_labels
 
 from stereotrope import measure
-from stereotrope.measure import differences
+from stereotrope.measure import places as measured_places
 from stereotrope.measure.differences import _ONE_SIDED, Differences, differing
 from stereotrope.measure.finder import Candidate
 from stereotrope.stats import benjamini_hochberg, clopper_pearson, fisher_exact, newcombe
@@ -231,12 +231,12 @@ def test_an_annotator_is_no_sample_where_one_of_its_measures_counts_few_values()
     (candidate,) = rows_of("made", [0.5], [0.001], ["a"])
     counts = {("bds", "judge"): 60, ("share", "judge"): 20, ("bds", "people"): 29, ("bds", "other"): 30}
     by = {key: [replace(candidate, labelled=(n, n + 5))] for key, n in counts.items()}
-    assert list(differences._of_most_pictures(by)) == [key for key in counts if key[1] != "people"]
+    assert list(measured_places.most_labelled(by)) == [key for key in counts if key[1] != "people"]
 
 
 def test_how_many_pictures_a_condition_has_is_said_where_most_conditions_have_them() -> None:
-    def tested(n: tuple[int, int] | None) -> differences.Tested:
-        return differences.Tested(candidate, 0.5, 0.001, n, None, True, ("made",), (), "")
+    def tested(n: tuple[int, int] | None) -> measured_places.Tested:
+        return measured_places.Tested(candidate, 0.5, 0.001, n, None, True, ("made",), (), "")
 
     (candidate,) = rows_of("made", [0.5], [0.001], ["a"])
     places = {("few",): tested((3, 7)), **{(str(i),): tested(None) for i in range(4)}}

@@ -8,10 +8,11 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.differences import Differences, Place, place_of
+from stereotrope.measure.differences import Differences
 from stereotrope.measure.evidence import Pictures, counted, difference_of, shift
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import agreeing, disagreeing, marks_read
+from stereotrope.measure.places import Place, place_of
 from stereotrope.measure.selection import chosen_level
 from stereotrope.measure.sentences import quoted, signed, span
 from stereotrope.stats import newcombe

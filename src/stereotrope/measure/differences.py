@@ -4,7 +4,7 @@ import json
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
@@ -13,10 +13,18 @@ from typing import Any
 import numpy as np
 
 from stereotrope.measure.finder import Candidate, RunEvidence
-from stereotrope.measure.interim import ONLY_LOOK, InterimLook, earlier_key, place_key
+from stereotrope.measure.interim import ONLY_LOOK, InterimLook
+from stereotrope.measure.places import (
+    Place,
+    Tested,
+    most_labelled,
+    place_of,
+    tested_place,
+    widest_differences,
+)
 from stereotrope.measure.selection import Size, at_level, chosen_level
 from stereotrope.measure.sentences import decimals_of
-from stereotrope.stats import benjamini_hochberg, cauchy_combined, count_able, fewest_told, smallest_shift
+from stereotrope.stats import benjamini_hochberg, count_able, fewest_told, smallest_shift
 from stereotrope.stats.arrays import Floats
 
 _ONE_SIDED = 0.85
@@ -26,49 +34,11 @@ in at most α of samples, counted out (sides of 4 to 1,000 images, margins of 0.
 ALIKE_WITHIN = 0.2
 """Difference of shares within which sides are called alike where nobody says another: one picture in five."""
 
-_SAMPLE = 0.5
-"""Part of the images that another annotator labelled, below which an annotator's are a sample of a place."""
-
 _POWER = 0.8
 """Probability with which a shift that “would have been found” is found."""
 
 _DIFFERING = 0.05
 """Part of the places that, differing as clearly as they can, must be enough for a look to tell anything."""
-
-_Sized = tuple[str | None, float, float | None, float | None]
-"""A value, the difference of its shares, and the ends of that difference's interval."""
-
-_Tests = Mapping[tuple[str, str | None], Sequence[Candidate]]
-"""Tests of a place by measure and annotator."""
-
-Place = tuple[Any, ...]
-"""What one finding is about: pictures of one condition, what they are compared with, and in what."""
-
-
-@dataclass(frozen=True)
-class Tested:
-    """One place, all its tests together.
-
-    example: One of its candidates, which says what is compared.
-    p, p_least: p-value of its hypothesis, and the least that its counts could have given.
-    n: Images of both sides, where images are the units of its tests.
-    widest: The value whose difference may be largest, its difference and the ends of its interval.
-    on_the_margin: Whether all its tests are of differences that the margin is for.
-    measures, scores: What tests it, and the scores that these compare.
-    key: What stands for the place from one look to the next.
-    earlier: What stood for it before factors joined the design.
-    """
-
-    example: Candidate
-    p: float
-    p_least: float
-    n: tuple[int, int] | None
-    widest: _Sized | None
-    on_the_margin: bool
-    measures: tuple[str, ...]
-    scores: tuple[str, ...]
-    key: str
-    earlier: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -300,26 +270,6 @@ class Differences:
         return f"; {where}with {self._of_pictures()} {what}"
 
 
-def place_of(c: Candidate, evidence: RunEvidence) -> Place:
-    """What a candidate is about, whoever looked at it and by whatever measure."""
-    if c.joins and c.between is not None:
-        contrast, _, reference = c.between
-        return evidence.drawn(c.scope), contrast, reference, c.attribute
-    if c.wording is None:
-        scope = sorted((name, level) for name, level in c.scope.items() if name != "annotator")
-        return c.kind, c.attribute, c.measure, json.dumps(scope, ensure_ascii=False), c.parts
-    about = c.kind if c.sentence else c.attribute
-    return evidence.drawn(c.scope), c.wording.contrast, c.wording.reference, about
-
-
-def keys_of(place: Place, evidence: RunEvidence, look: InterimLook) -> list[str]:
-    """What stands for a place from one look to the next, and what stood for it before factors joined."""
-    of_kind = isinstance(place[0], str)  # not of the conditions that are compared
-    factors = [] if of_kind else [f for f in evidence.pictures.factors if f != "annotator"]
-    before = (earlier_key(*place, factors=factors, joined=joined) for joined in look.joined)
-    return [place_key(*place, factors=factors), *(key for key in before if key is not None)]
-
-
 def differing(
     candidates: Iterable[Candidate],
     evidence: RunEvidence,
@@ -334,78 +284,16 @@ def differing(
         if one.p is not None:
             by = tests.setdefault(place_of(one, evidence), {})
             by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
-    counting = {place: _of_most_pictures(by) for place, by in tests.items()}
+    counting = {place: most_labelled(by) for place, by in tests.items()}
     # Within nothing nobody is alike.
-    widest = _widest(counting, evidence, level=_alike_level(alpha)) if alpha and margin else {}
-    places = {place: _tested(place, by, evidence, widest.get(place), look) for place, by in counting.items()}
+    widest = widest_differences(counting, evidence, level=_alike_level(alpha)) if alpha and margin else {}
+    places = {
+        place: tested_place(place, by, evidence, widest.get(place), look) for place, by in counting.items()
+    }
     listed = list(places)
     p, least = np.array([(places[one].p, places[one].p_least) for one in listed]).reshape(-1, 2).T
     every_q = dict(zip(listed, benjamini_hochberg(p, least).tolist(), strict=True))
     return Differences(places, every_q, alpha, margin, look)
-
-
-def _of_most_pictures(by: _Tests) -> _Tests:
-    """Tests of a place but those of a sample, whose chance would hide what the other annotators show.
-
-    How many images were labelled decides, never what was seen in them: the list keeps its level.
-    """
-    images: dict[str | None, int] = {}
-    for (_, annotator), some in by.items():
-        if some[0].labelled is not None:
-            # What is set beside a known number has one side alone.
-            fewest = min(filter(None, some[0].labelled), default=0)
-            images[annotator] = max(images.get(annotator, 0), fewest)
-    most = max(images.values(), default=0)
-    return {key: some for key, some in by.items() if images.get(key[1], most) >= _SAMPLE * most}
-
-
-def _tested(
-    place: Place, by: _Tests, evidence: RunEvidence, widest: _Sized | None, look: InterimLook
-) -> Tested:
-    p, least = _of_place(by.values())
-    every = [one for some in by.values() for one in some]
-    key, *earlier = keys_of(place, evidence, look)
-    return Tested(
-        every[0],
-        p,
-        least,
-        max((c.n for c in every if c.n), key=min, default=None),
-        widest,
-        all(c.on_the_margin for c in every),
-        tuple(sorted({c.measure for c in every})),
-        tuple(dict.fromkeys(score for c in every for score in c.scores)),
-        key,
-        earlier,
-    )
-
-
-def _widest(tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float) -> dict[Place, _Sized]:
-    """Of each place the value whose difference may be largest, among those that are tested, or else all."""
-    sizes: dict[Place, list[_Sized]] = {place: [] for place in tests}
-    asked: list[tuple[Place, Candidate, str]] = []
-    for place, by in tests.items():
-        for some in by.values():
-            one, sized = some[0], [(c.category, c.interval) for c in some if c.interval is not None]
-            if one.wording is not None and one.attribute is not None and not one.sentence:
-                sides = evidence.pictures.sides(one.attribute, one.scope, one.wording)
-                tested = sorted({name for name, _ in sized if name is not None}) or sorted(
-                    {*sides[0], *sides[1]}
-                )
-                asked += [(place, one, name) for name in tested]
-                continue
-            sizes[place] += [
-                (name, *at_level(size, evidence.level, level, least=-1.0)) for name, size in sized
-            ]
-    found = evidence.differences([(one, name) for _, one, name in asked], level, exact=True) if asked else []
-    for (place, _, name), difference in zip(asked, found, strict=True):
-        if difference is not None:
-            sizes[place].append((name, *difference))
-    return {
-        place: max(some, key=lambda one: max(-(one[2] or 0.0), one[3] or 0.0))
-        for place, some in sizes.items()
-        # Where a test has no interval, nothing says that its sides are alike.
-        if some and all(low is not None and high is not None for *_, low, high in some)
-    }
 
 
 def _alike_level(alpha: float) -> float:
@@ -415,24 +303,3 @@ def _alike_level(alpha: float) -> float:
 
 def _thousands(n: int) -> str:
     return f"{n:,}".replace(",", "\N{THIN SPACE}") if n >= 10_000 else str(n)
-
-
-def _of_place(several: Iterable[Sequence[Candidate]]) -> tuple[float, float]:
-    """p-value of a place, and the least that it could have had."""
-    # Sorted, so that no number depends on the order of the estimates.
-    each = np.array(sorted(_of_one(tests) for tests in several))
-    # A test that could not have shown anything says nothing for or against the others.
-    able = each[each[:, 1] < 1] if (each[:, 1] < 1).any() else each
-    return float(cauchy_combined(able[:, 0])), float(cauchy_combined(able[:, 1]))
-
-
-def _of_one(tests: Sequence[Candidate]) -> tuple[float, float]:
-    """Tarone's correction of the least p of several tests, and the least that it could have been."""
-    p = np.array([1.0 if t.p is None else t.p for t in tests])
-    least = np.nan_to_num([t.p_least for t in tests], nan=0.0)
-    if len(tests) == 2 and abs(p[0] - p[1]) <= 1e-12 and abs(least[0] - least[1]) <= 1e-12:
-        # Two values that are all there is are one test, told twice.
-        p, least = p.min(keepdims=True), least.min(keepdims=True)
-    own, floor = float(p.min()), float(least.min())
-    by_own, by_floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (own, floor))
-    return by_own, by_floor

@@ -14,11 +14,12 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.combined import chosen, moved_most, parted
-from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing, place_of
+from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
 from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import doubted_for_seeds, unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.pace import paced
+from stereotrope.measure.places import place_of
 from stereotrope.measure.robustness import Robustness, unlike_levels
 from stereotrope.measure.sentences import decimals_of, q_text, span
 from stereotrope.measure.tidy import as_text, reason_given, to_polars

@@ -14,8 +14,8 @@ from stereotrope.report.contract import Block, add_section, series_in_order
 from stereotrope.report.datatable import Table, TableCell, cell_of, plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
-from stereotrope.report.headline import first_notes
 from stereotrope.report.material import Material, level_words, words
+from stereotrope.report.missing_counts import first_notes
 from stereotrope.report.numbers import count, dollars, interval, number, thousands
 from stereotrope.report.prose import PERCEIVED, listing
 from stereotrope.report.series import OVER_ALL, Estimate, Series

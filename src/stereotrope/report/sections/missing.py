@@ -7,8 +7,8 @@ import polars as pl
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import plain_table
 from stereotrope.report.exhibits import Exhibits
-from stereotrope.report.headline import missing_counts, missing_table
 from stereotrope.report.material import Material, words
+from stereotrope.report.missing_counts import missing_counts, missing_table
 from stereotrope.tables import N_SUBJECTS
 
 _MOST_REASONS = 40
