@@ -250,6 +250,14 @@ FINDINGS = (
     Column("p_value", _F, "of the comparison, all its tests together"),
     Column("q_value", _F, "p after Benjamini–Hochberg over all comparisons, at the look that told it"),
     Column("image_ids", _S, "JSON list of the images that show it"),
+    Column("pattern_id", _S, "the pattern of differences that say the same elsewhere; null where none does"),
+    Column("pattern_sentence", _S, "in how many places, of those where it was tested, the pattern is told"),
+    Column(
+        "pattern_extent",
+        _S,
+        "JSON object: varies (factors), n_same, n_tested and n_opposite (places told, tested, told the other "
+        "way)",
+    ),
 )
 """Columns of ``findings``."""
 

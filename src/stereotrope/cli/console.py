@@ -154,6 +154,8 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
         out.print(Text(f"\n{terminal(title)}", style="bold"))
         for number, finding in enumerate(told, start=1):
             print_wrapped(Text(f"{number}. ") + safe(finding["sentence"]), out)
+            if pattern := finding["pattern"]:
+                print_wrapped(Text(terminal(pattern["sentence"]), style="dim"), out)
         if more := headline["more"].get(title):
             print_wrapped(Text(f"{more} of the report", style="dim"), out)
     leading = [t for s in headline["sections"] for t in s["tables"]]

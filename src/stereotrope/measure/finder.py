@@ -59,6 +59,8 @@ class Candidate:
     apt: Whether its own numbers are so as its sentence's kind says; else it is a test alone, and another
         reader's leads.
     turned: Whether its sides stand in the order in which its size is positive, so that its sign says nothing.
+    toward: What its sentence tells beyond its other fields: of turned sides the one that has more, where
+        ``between`` does not say; of several levels the one that is told.
     bounds: Of what its sentence tells, the least and greatest that missing labels allow; None where few are.
     level: Of the interval, where a finder widened that of a description for its having been chosen
         (:mod:`stereotrope.measure.selection`); the ranking widens all others.
@@ -101,6 +103,7 @@ class Candidate:
     apart: float = 1.0
     apt: bool = True
     turned: bool = False
+    toward: str | None = None
     bounds: tuple[float, float] | None = None
     level: float | None = None
     others: tuple[str, ...] = ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,7 @@ from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.instrument_warnings import doubted_for_seeds, unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.pace import paced
+from stereotrope.measure.patterns import FindingPattern, patterns_of, says
 from stereotrope.measure.places import place_of
 from stereotrope.measure.robustness import Robustness, unlike_levels
 from stereotrope.measure.sentences import decimals_of, q_text, span
@@ -106,14 +107,26 @@ class RunFindings:
         compared = differing(found, evidence, alpha=alpha, margin=margin, look=look)
         return cls(evidence, found, order, compared)
 
+    @cached_property
+    def _parted(self) -> tuple[list[Candidate], list[Candidate]]:
+        """What is told, and what is described, each by how clear it is."""
+        told, common = parted(self.found, self.differences, self.evidence, self.order)
+        clear = [doubted_for_seeds(told, self.evidence), common]
+        return _by_clearness(clear[0], self.order), _by_clearness(clear[1], self.order)
+
+    @cached_property
+    def patterns(self) -> list[FindingPattern]:
+        """What several of the differences that are told say alike."""
+        return patterns_of(self._parted[0], self.found, self.differences, self.evidence)
+
     def listed(self, limit: int = 50) -> list[tuple[str, Candidate]]:
         """What is told, each with the list that it stands in, in their order."""
-        told, common = parted(self.found, self.differences, self.evidence, self.order)
-        told = doubted_for_seeds(told, self.evidence)
+        told, common = self._parted
+        again = {id(c) for pattern in self.patterns for c in pattern.members[1:]}
         warnings = [c for c in self.found if c.warning][:limit]
         left = max(0, limit - len(warnings))
-        supported = _ranked(told, self.order)[:left]
-        described = _ranked(common, self.order)[: min(_MOST_COMMON, left - len(supported))]
+        supported = _behind_others(told, again)[:left]
+        described = _behind_others(common, _said_before(common))[: min(_MOST_COMMON, left - len(supported))]
         return [
             *(("difference", c) for c in supported),
             *(("common", c) for c in chosen(described, self.evidence)),
@@ -134,7 +147,11 @@ class RunFindings:
             for name, some in by.items()
         }
         unlike = unlike_levels(pooled)
-        rows = [_row(name, c, self.evidence, self.differences, unlike) for name, c in listed]
+        of = {id(c): pattern for pattern in self.patterns for c in pattern.members}
+        rows = [
+            _row(name, c, self.evidence, self.differences, unlike) | _of_pattern(of.get(id(c)))
+            for name, c in listed
+        ]
         if self.differences.places:
             rows.insert(0, _summary(self.differences))
         ranks = [{"rank": rank, **row} for rank, row in enumerate(rows, start=not self.differences.places)]
@@ -175,11 +192,12 @@ def findings(
     left of them at the end of their interval that is nearer to 0, which is widened for their having been
     selected; descriptions by the same end of their distance from the reference, or else from all other
     conditions, and their intervals are widened for their having been chosen among all that could have been
-    described. Both are means over the annotators, 0 for one without a finding, and a fourth, a ninth … of it
-    for further models that show the same. In a list, behind what is read by an instrument that is known to
-    read it rightly, comes what others read, and last, with the reason, what rests on fewer than ten distinct
-    pictures, on an annotator that failed its check, or on text of a model that marks its pictures, read by an
-    annotator that does not know marks.
+    described. Both are means over the annotators, 0 for one without a finding. In a list, behind what is read
+    by an instrument that is known to read it rightly, comes what others read, then what says again what
+    stands before it of another model, object or other place
+    (:func:`stereotrope.measure.patterns.patterns_of`), and last, with the reason, what rests on fewer than
+    ten distinct pictures, on an annotator that failed its check, or on text of a model that marks its
+    pictures, read by an annotator that does not know marks.
 
     estimates: Estimates of any measures, in one frame; their null factors do not scope.
     labels: Tidy labels (:func:`stereotrope.measure.tidy_labels`) that they were made from.
@@ -220,20 +238,35 @@ def comparisons(
     return RunFindings.of(estimates, labels, alpha=alpha, margin=margin, **further).comparisons()
 
 
-def _ranked(candidates: Sequence[Candidate], order: Mapping[str, int]) -> list[Candidate]:
-    """Candidates of a list in their order: a further model that shows the same stands behind others."""
+def _by_clearness(candidates: Sequence[Candidate], order: Mapping[str, int]) -> list[Candidate]:
+    def place(c: Candidate) -> Any:
+        behind = c.doubt is not None, not c.proven, not c.leads
+        where = json.dumps(c.scope, sort_keys=True)
+        return *behind, -c.effect, c.q or 0.0, order[c.kind], where, c.attribute or ""
 
-    def first(c: Candidate) -> Any:
-        return -c.effect, c.q or 0.0, order[c.kind], json.dumps(c.scope, sort_keys=True), c.attribute or ""
+    return sorted(candidates, key=place)
 
-    turns = Counter[Any]()
-    ranked = []
-    for one in sorted(candidates, key=first):
-        thing = one.attribute, frozenset(pair for pair in one.scope.items() if pair[0] != "generator")
-        turns[thing] += 1
-        behind = one.doubt is not None, not one.proven, not one.leads
-        ranked.append((*behind, -one.effect / turns[thing] ** 2, first(one), one))
-    return [one for *_, one in sorted(ranked, key=lambda placed: placed[:-1])]
+
+def _said_before(described: Sequence[Candidate]) -> set[int]:
+    """Descriptions that say what one before them says, of another model or thing."""
+    first: dict[str, int] = {}
+    said = ((says(c), id(c)) for c in described)
+    return {one for what, one in said if what is not None and first.setdefault(what, one) != one}
+
+
+def _behind_others(ordered: Sequence[Candidate], again: Collection[int]) -> list[Candidate]:
+    """A list with what says the same again behind what is new, and what is doubted behind both."""
+    return sorted(ordered, key=lambda c: (c.doubt is not None, id(c) in again))
+
+
+def _of_pattern(pattern: FindingPattern | None) -> dict[str, Any]:
+    if pattern is None:
+        return {}
+    return {
+        "pattern_id": pattern.name,
+        "pattern_sentence": pattern.sentence(),
+        "pattern_extent": json.dumps(pattern.extent(), ensure_ascii=False),
+    }
 
 
 def _summary(differences: Differences) -> dict[str, Any]:

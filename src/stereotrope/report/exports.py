@@ -38,8 +38,8 @@ _STACK = re.compile(r"\n\s+at ")
 _REFUSED = re.compile(r"Error: (?!.*\(os error \d)")
 """What the renderer says of a chart, not of the machine."""
 _TEXT_DIGITS = 4
-_BROKEN = ("sentence", "method", "source", "undefined")
-_PAIRS, _LISTS = ("excluded", "scope"), ("image_ids",)
+_BROKEN = ("sentence", "pattern_sentence", "method", "source", "undefined")
+_PAIRS, _LISTS = ("excluded", "scope"), ("image_ids", "pattern_extent")
 """Columns of sentences, broken over lines; of pairs, which read as words; of lists, which are not printed."""
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from stereotrope.escape import ellipsis, visible
 from stereotrope.report.contract import SCORES, sections_in_order, series_in_order
 from stereotrope.report.datatable import estimate_text, heads_of
+from stereotrope.report.finding_lists import FindingList
 from stereotrope.report.material import Material, Words, image_ids, words
 from stereotrope.report.missing_counts import missing_table, n_not_made
 from stereotrope.report.numbers import count, interval, probability, thousands
@@ -41,7 +42,9 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
     - ``untested``: that none was and what to do, a sentence; else null;
     - ``looks``: each look at a run that was looked at more than once, a sentence each;
     - ``findings``: the first of each list, ``{rank, list, title, kind, sentence, scope, attribute, measure,
-      images}``, ``title`` being that of the list;
+      images, pattern}``, ``title`` being that of the list; ``pattern`` is null, or of several that say the
+      same, of which this is the first, ``{id, sentence, varies, n_same, n_tested, n_opposite, others}`` with
+      the sentences of the others;
     - ``more``: title of a list → how many more findings it has, and in which table of the report;
     - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
       those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}`` and
@@ -57,7 +60,7 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
 
 def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
     """:func:`headline` of a run that was made ready already."""
-    found = [(one.title, row) for one in material.first_findings for row in one.rows]
+    found = [(one, row) for one in material.first_findings for row in one.rows]
     parts = [(s, *s.headline(material)) for s in sections_in_order(material.info) if s.headline is not None]
     parts = [
         (s, told, [{**table, "columns": heads_of(table["columns"], table["rows"])} for table in tables])
@@ -73,11 +76,16 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
         "untested": material.untested,
         "looks": material.looks,
         "findings": [
-            {"title": title, "scope": json.loads(row["scope"] or "{}"), "images": image_ids(row)}
+            {
+                "title": one.title,
+                "scope": json.loads(row["scope"] or "{}"),
+                "images": image_ids(row),
+                "pattern": _pattern(row, one),
+            }
             | {column: row[column] for column in ("rank", "list", "kind", "sentence", "attribute", "measure")}
-            for title, row in found
+            for one, row in found
         ],
-        "more": {one.title: one.more for one in material.first_findings if one.more},
+        "more": {one.title: one.more_unfolded for one in material.first_findings if one.more_unfolded},
         "sections": [
             {"id": s.id, "title": s.title, "first": s.place < SCORES, "sentences": told, "tables": tables}
             for s, told, tables in parts
@@ -85,6 +93,15 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
         ],
         "tables": [t for one in series_in_order(material) for t in _tables(material, one, texts)],
     }
+
+
+def _pattern(row: Mapping[str, Any], of: FindingList) -> dict[str, Any] | None:
+    """The pattern of a finding, with what the others say."""
+    if row["pattern_id"] is None:
+        return None
+    others = [other["sentence"] for other in of.again.get(row["pattern_id"], ())]
+    told = {"id": row["pattern_id"], "sentence": row["pattern_sentence"], "others": others}
+    return {**told, **json.loads(row["pattern_extent"])}
 
 
 def title(material: Material) -> str:

@@ -81,13 +81,15 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
 _OF_LISTS = ("list", "value", "low", "high", "level", "p_value", "q_value")
 """Columns that findings have since there are several lists of them."""
 
+_OF_PATTERNS = ("pattern_id", "pattern_sentence", "pattern_extent")
+
 
 def findings_of_now(table: pl.DataFrame) -> pl.DataFrame:
     """Findings with the columns that they have now, null where an older version wrote none.
 
     Runs that had one list of them did not control its error: they are of none but warnings.
     """
-    later = ["contrast", "reference", *(_OF_LISTS if "list" not in table.columns else ())]
+    later = ["contrast", "reference", *_OF_PATTERNS, *(_OF_LISTS if "list" not in table.columns else ())]
     added = {name: pl.lit(None, _FINDING_TYPES[name]) for name in later if name not in table.columns}
     if "list" in added and "kind" in table.columns:
         added["list"] = pl.when(pl.col("kind") == "instrument").then(pl.lit("instrument"))

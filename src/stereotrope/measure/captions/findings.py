@@ -212,6 +212,7 @@ class _Said:
             value=gap.value,
             of_shares=True,
             turned=True,
+            toward=", ".join(gap.first[0]),
             interval=(gap.value, gap.low, gap.high),
             p=None if gap.clustered else sign_test(gap.first[1], named),
             p_least=math.nan if gap.clustered else min(1.0, 2.0 ** (1 - named)),

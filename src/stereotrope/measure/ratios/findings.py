@@ -41,6 +41,7 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
             apart=2.0 if reference is None else 1.0,
             parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
             joins=reference is not None,
+            toward=scope[contrast] if reference is None else None,
             # What it counts are scenarios.
             labelled=None,
             n=None,

@@ -41,6 +41,8 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
             "told": [
                 {
                     "sentence": row["sentence"],
+                    "pattern": row["pattern_sentence"],
+                    "again": [other["sentence"] for other in one.again.get(row["pattern_id"] or "", ())],
                     "groups": shown.groups(row, most=_OF_A_FINDING),
                     "otherwise": _otherwise(material, row["finding_id"]),
                 }
