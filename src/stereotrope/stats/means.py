@@ -74,6 +74,7 @@ def mean_over_units(
     level: float = 0.95,
     scale: tuple[float | None, float | None] = (None, None),
     reach: float = 1.0,
+    linear: bool = False,
 ) -> MeanInterval:
     r"""Mean over pictures that come in units, with Student's interval by the jackknife over units.
 
@@ -82,6 +83,8 @@ def mean_over_units(
 
     values, units: Shape ``(n,)``, without NaN; unit of each as a number from 0 on.
     reach: How many times as far it reaches for what crosses the units (:meth:`Across.reach`).
+    linear: Whether the values are those of a score to first order, which may lie beyond the scale: Gaffke's
+        interval is not taken in.
     Undefined: The mean without a value is NaN; the interval is NaN below two units and where leaving out any
         changes nothing.
     """
@@ -98,7 +101,7 @@ def mean_over_units(
     least, greatest = scale
     if least is None or greatest is None:
         return MeanInterval(mean, low, high, "t" + ", cut at the ends of the scale" * (scale != (None, None)))
-    if np.isnan(low) or not _uneven(sums, sizes):
+    if linear or np.isnan(low) or not _uneven(sums, sizes):
         return MeanInterval(mean, low, high, "t on the logit scale")
     tail = (1 - level) / 2
     below, above = _gaffke_end(sums, sizes, least, tail), -_gaffke_end(-sums, sizes, -greatest, tail)

@@ -251,7 +251,7 @@ def _compared(one: _Side, other: _Side, claim: Claim) -> ScoreRow:
 
 def _of_prompts(one: _Side, other: _Side, gaps: Floats, reach: float) -> ScoreRow:
     """Interval and test whose units are prompts."""
-    how_far = {"level": one.cell.level, "reach": reach}
+    how_far: dict[str, Any] = {"level": one.cell.level, "reach": reach}
     _, low, high, how = mean_over_units(gaps, np.arange(gaps.size), scale=(-1.0, 1.0), **how_far)
     p, least = exchange_test(np.stack([one.shares, other.shares], axis=1), 0)
     if reach > 1:

@@ -31,6 +31,7 @@ from stereotrope.stats import (
     MOST_PARTS,
     ScoreOfSums,
     jackknife_interval,
+    mean_over_units,
     normal_quantile,
     tfidf,
     vendi_influences,
@@ -73,13 +74,13 @@ class Compared:
 
     vectors: Unit vectors of the captions that have words, a sparse array of shape (n kept, words).
     rows: Their places among the captions of the cell.
-    cosines: Cosine of each of them with the prompt; 0 without a prompt.
+    asked: That of the prompt, shape (words,); 0 without a prompt.
     excluded: Captions left out, by reason.
     """
 
     vectors: Any
     rows: NDArray[np.int64]
-    cosines: Floats
+    asked: Floats
     excluded: dict[str, int]
 
 
@@ -103,11 +104,10 @@ def compare_texts(cell: Captions, text: str | None) -> Compared:
             documents.append(found)
     rows = np.asarray(kept, np.int64)
     if text is None:
-        return Compared(tfidf(documents), rows, np.zeros(len(rows)), excluded)
-    asked = words_in(text)
-    vectors = tfidf([*documents, asked])
-    cosines = (vectors[:-1] @ vectors[-1:].T).toarray()[:, 0] if asked else np.zeros(len(rows))
-    return Compared(vectors[:-1], rows, cosines, excluded)
+        vectors = tfidf(documents)
+        return Compared(vectors, rows, np.zeros(vectors.shape[1]), excluded)
+    vectors = tfidf([*documents, words_in(text)])
+    return Compared(vectors[:-1], rows, vectors[-1:].toarray()[0], excluded)
 
 
 @caption_measure(
@@ -287,7 +287,9 @@ def clip_proxy(
     Notes
     -----
     A proxy in words: no CLIP model and no picture enters. Low even where captions fit; it compares models
-    on one prompt, not prompts. Captions that share no script with the prompt are left out.
+    on one prompt, not prompts. Captions that share no script with the prompt are left out. The interval is
+    of the score expected at this N: Student's by the jackknife over captions (over prompts, where a cell
+    spans several) on the logit scale, to first order with what each caption changes of the weights of words.
 
     References
     ----------
@@ -310,22 +312,60 @@ def clip_proxy(
     row = base_row(cell, n, excluded)
     if not n:
         return [undefined(row, NO_CAPTION)]
-    method = f"share of {len(listed)} keywords" if cell.released else "TF-IDF of the captions and the prompt"
-    return [scored(row, cell, score, limits=(0.0, 1.0), method=method)]
+    if cell.released:
+        return [scored(row, cell, score, limits=(0.0, 1.0), method=f"share of {len(listed)} keywords")]
+    method = "TF-IDF of the captions and the prompt"
+    if not cell.resample.n_resamples:
+        return [{**row, "value": score.value, "method": method}]
+    kept, across = score.features[1] > 0, cell.resample.across
+    units = np.unique(cell.resample.units[kept], return_inverse=True)[1]
+    linear, what = score.features[0][kept], "prompts" if cell.clustered else "captions"
+    reach = 1.0
+    if across is not None:
+        reach = across.among(kept).reach(linear / n, level=cell.level)
+        what += f", {SEEDS_COUNTED}"
+    ends = mean_over_units(linear, units, level=cell.level, scale=(0.0, 1.0), reach=reach, linear=True)
+    method += f"; interval: {ends.method}, jackknife over {what}"
+    return [{**row, "value": score.value, "low": ends.low, "high": ends.high, "method": method}]
 
 
 def alignment_score(
     cell: Captions, text: str | None, keywords: Sequence[str] = (), column: str = "alignment"
 ) -> tuple[ScoreOfSums, dict[str, int]]:
-    """The proxy as a score of sums, and the captions it leaves out by reason."""
+    """The proxy as a score of sums, with what a caption does to weights of words, and the captions it leaves
+    out by reason."""
     could = readable(cell.texts, keywords if cell.released else [text or ""])
     excluded = {OTHER_SCRIPT: int(cell.n - could.sum())}
     if cell.released:
         values = cell.hits(column, keywords) / len(keywords)
     else:
         compared = compare_texts(cell, text)
-        values, usable = np.zeros(cell.n), np.zeros(cell.n)
-        values[compared.rows], usable[compared.rows] = compared.cosines, 1.0
+        usable = np.zeros(cell.n)
+        usable[compared.rows] = 1.0
         excluded[NO_WORD] = int((could * (1.0 - usable)).sum())
         could *= usable
+        values = np.zeros(cell.n)
+        values[compared.rows] = _linear_cosines(compared, could[compared.rows])
     return without_pseudo(np.stack([values * could, could]), mean_of), excluded
+
+
+def _linear_cosines(compared: Compared, counts: Floats) -> Floats:
+    r"""Cosines with the prompt, and by how much each caption moves the others': to first order, of one mean.
+
+    One caption more changes the weight :math:`g_w = 1 + \ln\frac{1 + n}{1 + d_w}` of each word, and with it
+    the cosine :math:`s_i = Σ_w x_{iw} a_w` of every caption, by
+    :math:`\frac{1}{g_w} (2 x_{iw} a_w - s_i (x_{iw}^2 + a_w^2))` for each unit of :math:`g_w`.
+
+    counts: 1 of each caption whose cosine enters the mean.
+    """
+    x, asked = compared.vectors, compared.asked
+    cosines = x @ asked
+    if not counts.any():
+        return np.asarray(cosines)
+    has = x.astype(bool).astype(np.float64)
+    held = has.sum(axis=0) + (asked > 0)
+    entering = cosines * counts
+    turned = 2 * asked * (x.T @ counts) - x.power(2).T @ entering - entering.sum() * asked**2
+    turned /= 1 + np.log((2 + len(cosines)) / (1 + held))
+    moved = cosines - has @ (turned / (1 + held)) * len(cosines) / counts.sum()
+    return np.asarray(moved - counts @ (moved - cosines) / counts.sum(), np.float64)
