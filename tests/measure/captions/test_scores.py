@@ -12,7 +12,7 @@ import pytest
 from stereotrope.errors import DefinitionError, InputError, TableError, UsageError
 from stereotrope.measure import REGISTRY
 from stereotrope.measure import captions as m
-from stereotrope.stats import newcombe
+from stereotrope.stats import newcombe, shares_so_uneven
 
 SIDES = ["female", "male"]
 
@@ -545,3 +545,18 @@ def test_captions_too_many_to_compare_have_no_vendi_score_and_say_so():
     estimates = m.vendi(frame(caption=captions), n_bootstrap=99)
     assert estimates["value"].to_list() == [None, None]
     assert set(estimates["undefined"]) == {"too many captions and words to compare at once"}
+
+
+def test_the_upper_end_of_amplification_counts_what_unevenness_does_not_tell() -> None:
+    kinds = [[3, 3, 1, 1, 1, 1], [6, 1, 1, 1, 1, 0], [2, 2, 2, 2, 1, 1], [3, 3, 3, 1, 0, 0]] * 2
+    named = [f"g{group}" for kind in kinds for group, times in enumerate(kind) for _ in range(times)]
+    prompts = [f"p{at}" for at in range(len(kinds)) for _ in range(10)]
+    data = pl.DataFrame(
+        {"image_id": [f"i{at}" for at in range(80)], "caption": "a", "kind": named, "prompt_id": prompts}
+    )
+    asked = {"groups": [f"g{group}" for group in range(6)], "unknown": False, "by": [], "n_bootstrap": 1}
+    amplified, entropy = (only(of(data, "kind", **asked)) for of in (m.bias_amplification, m.shannon_entropy))
+    shares = np.array(kinds).sum(axis=0) / 80
+    low, high = (np.abs(shares_so_uneven(shares, 1 - entropy[end]) - 1 / 6).sum() for end in ("high", "low"))
+    assert amplified["low"] == pytest.approx(low)
+    assert 1.003 * high < amplified["high"] < 1.3 * high

@@ -21,6 +21,7 @@ from stereotrope.measure.units import SEEDS_COUNTED
 from stereotrope.stats import (
     cluster_unevenness_interval,
     expected_sum,
+    normal_quantile,
     shares_so_uneven,
     special,
     unevenness_slopes,
@@ -30,6 +31,8 @@ from stereotrope.stats.arrays import Floats
 ONE_GROUP = "only one group is possible"
 _NOTHING = 1e-12
 """What even shares may score by rounding."""
+_STEP = 0.02
+"""Unevenness, of 1 at most, over which it is seen how a score changes with it."""
 
 
 @caption_measure(
@@ -148,8 +151,8 @@ def bias_amplification(
     grows with k (1 for two groups, 1.71 for seven). Too high at small n: 0.50 at 15 captions of seven equally
     frequent groups. The interval reaches 0 where a likelihood-ratio test does not tell the shares from equal
     ones; over four prompts or more it is that of :func:`shannon_entropy`, by the powers of the shares that
-    are as uneven as its ends. Under ``released`` one group only
-    scores as all groups equally often.
+    are as uneven as its ends, the upper one further by what the distance varies beside. Under ``released``
+    one group only scores as all groups equally often.
 
     References
     ----------
@@ -301,7 +304,7 @@ def _spread_rows(
         if not np.isnan(row["low"]) and _could_be_even(cell, counted):
             row["high" if is_entropy else "low"] = float(is_entropy)
         return [above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)]
-    row |= {"value": score.value, **_over_prompts(cell, counted, score.score)}
+    row |= {"value": score.value, **_over_prompts(cell, counted, score.score, greatest)}
     row = above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)
     if "adjusted" in row:
         # Ends are of what is true, in which even shares have nothing and no floor is in the way.
@@ -310,7 +313,9 @@ def _spread_rows(
     return [row]
 
 
-def _over_prompts(cell: Captions, counted: Groups, score: Callable[[Floats], Floats]) -> ScoreRow:
+def _over_prompts(
+    cell: Captions, counted: Groups, score: Callable[[Floats], Floats], greatest: float
+) -> ScoreRow:
     """The interval by the scatter of prompts; none where fewer than two have a caption that counts."""
     units = cell.resample.units
     each = np.array([np.bincount(units, of, minlength=cell.resample.n_units) for of in counted.columns])
@@ -327,8 +332,26 @@ def _over_prompts(cell: Captions, counted: Groups, score: Callable[[Floats], Flo
     uneven = cluster_unevenness_interval(each, level=cell.level, crossed=crossed)
     ends = score(np.stack([shares_so_uneven(shares, end) for end in uneven], axis=1))
     low, high = np.sort(np.where(ends < _NOTHING, 0.0, ends)).tolist()
+    value = float(score(each.sum(axis=1, keepdims=True))[0])
+    beside = normal_quantile(cell.level) * _beside(each, score)
+    high = min(value + float(np.hypot(max(high - value, 0.0), beside)), greatest)
     method = f"{counted.method}; interval: unified (Feldman and Cousins), by the scatter of prompts{counting}"
     return {"low": low, "high": high, "method": method}
+
+
+def _beside(each: Floats, score: Callable[[Floats], Floats]) -> float:
+    """Standard error of what a score has beside the unevenness that its interval is by, by the jackknife.
+
+    each: How often each group is in each prompt, shape ``(k, m)``.
+    """
+    whole, m = each.sum(axis=1), each.shape[1]
+    shares, without = whole / whole.sum(), whole[:, None] - each
+    at = 1.0 - float(evenness(whole[:, None], released=False)[0])
+    ends = np.clip([at - _STEP, at + _STEP], 0.0, 1.0)
+    along = score(np.stack([shares_so_uneven(shares, end) for end in ends], axis=1))
+    slope = (along[1] - along[0]) / (ends[1] - ends[0])
+    left = score(without) - slope * (1.0 - evenness(without, released=False))
+    return float(np.sqrt((m - 1) / m * np.sum((left - left.mean()) ** 2)))
 
 
 def _could_be_even(cell: Captions, counted: Groups) -> bool:
