@@ -9,7 +9,7 @@ from scipy import stats as reference
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure import embeddings_frame, image_vendi, mean_similarity, prompt_alignment
-from stereotrope.stats import jackknife_interval, vendi_score
+from stereotrope.stats import jackknife_interval, mean_cosine, vendi_score
 
 
 def unit(n, d=6, seed=1):
@@ -233,8 +233,11 @@ def test_mean_similarity_is_that_of_every_two_pictures(n, d):
     if n < 100:
         without = np.array([plain_similarity(np.delete(x, i, axis=0)) for i in range(n)])
         half = reference.t.ppf(0.975, n - 1) * np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-        ends = (max(-1.0, row["value"] - half), min(1.0, row["value"] + half))
-        assert (row["low"], row["high"]) == pytest.approx(ends)
+        assert row["low"] == pytest.approx(max(-1.0, row["value"] - half))
+        spread, nu = np.cov(x.T) / n, n - 1
+        squares = nu**2 / ((nu - 1) * (nu + 2)) * ((spread**2).sum() - np.trace(spread) ** 2 / nu)
+        further = np.hypot(half, reference.t.ppf(0.975, n - 1) * 2 * np.sqrt(max(squares, 0.0)))
+        assert row["high"] == pytest.approx(min(1.0, row["value"] + further))
 
 
 def test_mean_similarity_varies_by_prompt_or_by_scenario():
@@ -251,7 +254,7 @@ def test_mean_similarity_varies_by_prompt_or_by_scenario():
             plain_similarity(np.delete(x, slice(each * i, each * i + each), axis=0)) for i in range(units)
         ]
         half = reference.t.ppf(0.975, units - 1) * np.sqrt((units - 1) * np.var(without))
-        assert row["high"] - row["value"] == pytest.approx(half)
+        assert row["value"] - row["low"] == pytest.approx(half)
         assert row["holds_for"] == "prompts like these"
 
 
@@ -275,6 +278,23 @@ def test_the_interval_of_the_similarity_covers_over_prompts():
     prompts = [f"p{i // 5}" for i in range(60)]
     rows = [mean_similarity(frame(drawn(), prompt_id=prompts)).row(0, named=True) for _ in range(250)]
     assert 0.91 < np.mean([row["low"] <= true <= row["high"] for row in rows]) <= 1.0
+
+
+@pytest.mark.parametrize("prompts", [4, pytest.param(8, marks=pytest.mark.slow)])
+def test_the_upper_end_of_the_similarity_of_two_kinds_is_held_where_they_look_balanced(prompts):
+    rng = np.random.default_rng(11)
+
+    def drawn(cells):
+        kinds = np.sqrt(0.3) * rng.normal(size=(cells, prompts, 1))
+        rare = kinds + np.sqrt(0.7) * rng.normal(size=(cells, prompts, 10)) < -0.524
+        x = np.eye(8)[rare.astype(int)] + 0.3 * rng.normal(size=(*rare.shape, 8))
+        return (x / np.linalg.norm(x, axis=-1, keepdims=True)).sum(axis=2)
+
+    sizes = np.full(prompts, 10)
+    true = np.mean([mean_cosine(sums, sizes)[0] for sums in drawn(3000)])
+    ends = np.array([mean_cosine(sums, sizes)[1:] for sums in drawn(1000)])
+    assert np.mean(ends[:, 1] < true) < 0.04  # 0.055 with the jackknife's error alone
+    assert 0.93 < np.mean((ends[:, 0] <= true) & (true <= ends[:, 1])) < 0.98
 
 
 def test_many_prompts_are_left_out_in_a_hundred_parts() -> None:
