@@ -245,3 +245,58 @@ def test_intervals_cover_where_every_prompt_is_nearly_even(n: int) -> None:
     for name, score in (("composite_mean", true), ("radar_area", true**2), ("radar_area_any_order", true**2)):
         rows = found.filter(pl.col("measure") == name)
         assert ((rows["low"] <= score) & (rows["high"] >= score)).mean() >= 0.9, name
+
+
+def alike_by_seed(models: int, prompts: int, n: int, explained: float, seed: int) -> pl.DataFrame:
+    """Captions of 0.6 women and 0.2 men, in part by the seed of the picture, whatever the prompt."""
+    rng = np.random.default_rng(seed)
+    of_seed, own = rng.normal(size=(models, 1, n)), rng.normal(size=(models, prompts, n))
+    drawn = np.sqrt(explained) * of_seed + np.sqrt(1 - explained) * own
+    named = np.array(["female", "male", "unknown"])[np.searchsorted([0.2533, 0.8416], drawn)]
+    model, prompt, at = (axis.ravel() for axis in np.indices(drawn.shape))
+    return pl.DataFrame({"gender": named.ravel(), "seed": at, "model": model, "axis": prompt}).select(
+        "gender",
+        "seed",
+        pl.lit("a caption").alias("caption"),
+        image_id=pl.format("{}-{}-{}", "model", "axis", "seed"),
+        generator=pl.format("m{}", "model"),
+        prompt=pl.format("p{}", "axis"),
+    )
+
+
+def test_what_seeds_do_to_all_prompts_alike_is_counted() -> None:
+    data = alike_by_seed(80, 12, 12, 0.5, seed=1)
+    asked = {"groups": ["female", "male"], "association": False, "n_bootstrap": 100}
+    known, unknown = (profile(m.cbs(of, "gender", **asked)) for of in (data, data.drop("seed")))
+    for name in ("composite_mean", "radar_area", "radar_area_any_order"):
+        with_seeds, without = (of.filter(measure=name) for of in (known, unknown))
+        assert with_seeds["value"].to_list() == without["value"].to_list()
+        wider = (with_seeds["high"] - with_seeds["low"]).mean() / (without["high"] - without["low"]).mean()
+        assert 1.3 < wider < 3.0
+        assert sum("shared seeds counted" in how for how in with_seeds["method"]) > 60
+        assert not without["method"].str.contains("seed").any()
+    true = (0.4 + 1 + sum(p * np.log2(p) for p in (0.6, 0.2, 0.2)) / np.log2(3)) / 2
+    held = [
+        ((of["low"] <= true) & (of["high"] >= true)).mean()
+        for of in (one.filter(measure="composite_mean") for one in (known, unknown))
+    ]
+    assert held[0] >= 0.93 > 0.91 >= held[1]
+
+
+def test_one_prompt_above_even_may_be_chance_and_leaves_the_mean_there() -> None:
+    rows = {
+        "measure": "cbs",
+        "definition": "paper",
+        "generator": "m",
+        "prompt": [f"p{at}" for at in range(5)],
+        "value": [0.1] * 5,
+        "low": [0.02, 0.0, 0.0, 0.0, 0.0],
+        "high": [0.12] * 5,
+        "level": 0.95,
+    }
+    one, two = (
+        profile(pl.DataFrame(rows | {"low": low})).filter(measure="composite_mean")["low"][0]
+        for low in ([0.08, 0.0, 0.0, 0.0, 0.0], [0.08, 0.08, 0.0, 0.0, 0.0])
+    )
+    assert one == 0.0
+    assert two > 0.0

@@ -1,5 +1,6 @@
 """The composite scores, the bands they are coloured by, and what covered faces have to do with them."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from stereotrope.measure.captions.rows import (
 )
 from stereotrope.measure.captions.similarity import NO_TEXT, alignment_score
 from stereotrope.measure.captions.terms import NO_HIT, NO_KEYWORD, cas_score, missing_score
+from stereotrope.measure.units import SEED_COLUMN
 from stereotrope.stats import ScoreOfSums
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import BANDS, UNKNOWN
@@ -170,7 +172,17 @@ def _composite_row(
         return undefined(row, NO_PART)
     method = f"{method}; {counted.method}"
     made = scored(row, cell, score, limits=(0.0, 1.0), method=method, curved=True)
-    return {**made, "band": severity(made["value"])}
+    return {**made, "band": severity(made["value"]), "by_seed": _by_seed(cell, score)}
+
+
+def _by_seed(cell: Captions, score: ScoreOfSums) -> str | None:
+    """To first order, the captions' parts in a score by the seed of their pictures; None if not known."""
+    seeds = cell.frame[SEED_COLUMN] if SEED_COLUMN in cell.frame.columns else None
+    if seeds is None or seeds.null_count() or cell.released:
+        return None
+    parts = pl.DataFrame({"seed": seeds, "of": score.value + cell.n * score.moved})
+    told = parts.group_by("seed").agg(pl.col("of").sum().round(6), n=pl.len()).sort("seed")
+    return json.dumps([list(row) for row in told.iter_rows()])
 
 
 @caption_measure(

@@ -14,10 +14,19 @@ from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
+from stereotrope.measure.seeds import drawn_by_seed
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, to_polars
-from stereotrope.measure.units import THESE_PROMPTS
-from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
+from stereotrope.measure.units import FEWEST_SEEDS, SEEDS_COUNTED, THESE_PROMPTS
+from stereotrope.stats import (
+    Across,
+    any_order_weights,
+    axis_orders,
+    pairwise_interval,
+    pairwise_score,
+    radar_weights,
+    special,
+)
 from stereotrope.stats.arrays import Floats, mid_ranks
 from stereotrope.tables import ESTIMATE_COLUMNS, plain_scores, warnings_of
 
@@ -37,7 +46,7 @@ FEWEST_AXES = 3
 FEW_PROMPTS = "fewer than three prompts span no polygon"
 ALONE = "a single model has no rank"
 
-_ENDS = ("low", "high", "level", "flags", "holds_for")
+_ENDS = ("low", "high", "level", "flags", "holds_for", "by_seed")
 
 
 def _called(
@@ -154,12 +163,13 @@ def profile(
     the mean and ``radar_area_any_order``, and a rank only where ``radar_rank_orders`` is near 1.
 
     Intervals join those of the composites by square-and-add, captions of different prompts being independent.
-    Of prompts that share seeds they are not, which estimates do not say: where seeds explain a part :math:`r`
-    of what varies, the interval of the mean is too narrow by :math:`\sqrt{1 + (m-1)r}`, 1.2 times over five
-    prompts and 0.1. At small n every composite of nearly even groups reads too high, and over prompts these
-    errors add up: the interval adds what each composite's shows of it. Simulated to cover in 0.91 to 1.00 of
-    samples, in 0.85 to 0.90 where no terms enter and groups are exactly even or four in five captions name
-    none. Ranks have no interval: two whose areas' intervals overlap may as well stand the other way round.
+    Prompts that share four seeds or more (``by_seed`` of their scores) are not: intervals reach further by
+    what captions of one seed have in common across prompts. At small n every composite of nearly even groups
+    reads too high, and over prompts these errors add up: the interval adds what each composite's shows of it,
+    and begins at 0 unless more prompts' intervals lie above 0 than may by chance where all are even.
+    Simulated to cover in 0.91 to 1.00 of samples, in 0.89 to 0.92 where no terms enter and four in five
+    captions or more name no group.
+    Ranks have no interval: two whose areas' intervals overlap may as well stand the other way round.
 
     References
     ----------
@@ -240,6 +250,7 @@ class _Profile:
         self.left = int(np.isnan(self.x).sum())
         levels = found["level"].drop_nulls().unique().to_list()
         self.level = levels[0] if len(levels) == 1 else None
+        self.drawn = drawn_by_seed(found["by_seed"])
         scopes = found["holds_for"].drop_nulls().unique().to_list()
         self.holds_for = scopes[0] if len(scopes) == 1 else THESE_PROMPTS if scopes else None
         few = any("small_n" in warnings_of(flags) for flags in found["flags"])
@@ -267,9 +278,31 @@ class _Profile:
         low, high = pairwise_interval(
             linear, weights, self.low, self.high, scores=self.x, limits=(0.0, 1.0), level=self.level
         )
+        reach = self._reach(linear + weights @ self.x)
+        low, high = (value + reach * (end - value) for end in (low, high))
+        if self._may_all_be_even():
+            low = 0.0
         ends = {"low": max(0.0, min(low, value)), "high": min(1.0, max(high, value))}
-        row = self.scored(measure, value, f"{method}; interval: square-and-add of the prompts'", **ends)
-        return {**row, "holds_for": self.holds_for}
+        method += "; interval: square-and-add of the prompts'" + f", {SEEDS_COUNTED}" * (reach > 1)
+        return {**self.scored(measure, value, method, **ends), "holds_for": self.holds_for}
+
+    def _reach(self, slopes: Floats) -> float:
+        """How many times as far an interval reaches for what seeds do to several prompts alike."""
+        if self.drawn is None:
+            return 1.0
+        row, n = (self.drawn[name].to_numpy().astype(np.int64) for name in ("row", "n"))
+        seed = self.drawn["seed"].rank("dense").to_numpy().astype(np.int64) - 1
+        if not FEWEST_SEEDS <= seed.max() + 1 < len(seed):
+            return 1.0
+        moved = slopes[row] * (self.drawn["sum"].to_numpy() / n - self.x[row]) / np.bincount(row, n)[row]
+        across = Across(np.repeat(row, n), np.repeat(seed, n))
+        return across.reach(np.repeat(moved, n), level=self.level or 0.95, of_members=True)
+
+    def _may_all_be_even(self) -> bool:
+        """Whether no more prompts' intervals leave out 0 than may by chance where none is above it."""
+        above = int((self.low > 0).sum())
+        beyond = 1 - (self.level or 0.95)
+        return above > 0 and float(special.bdtrc(above - 1, len(self.low), beyond)) > beyond / 2
 
 
 def _ranked(models: Sequence[_Profile], seed: int) -> list[ScoreRow]:
