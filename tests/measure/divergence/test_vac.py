@@ -318,3 +318,25 @@ def test_values_seen_count_over_phrasings_and_mitigations_also_with_a_baseline_i
     apart = vac(labels, within=within, pooled=(), n_bootstrap=0)
     assert (score(apart, "none"), score(apart, "avoiding")) == (pytest.approx(0, abs=1e-12),) * 2
     assert plain(found, object="cup", attribute="product_colour")["undefined"] == "only one value is possible"
+
+
+def test_single_attributes_of_few_images_are_held_by_t() -> None:
+    rng = np.random.default_rng(32)
+    shares = 0.5 ** np.arange(12)
+    drawn = rng.choice(12, size=(400, 20), p=shares / shares.sum())
+    many = rng.choice(12, size=(4_000, 20), p=shares / shares.sum())
+    found = np.stack([(many == value).sum(axis=1) for value in range(12)]) / 20
+    bits = -np.where(found > 0, found * np.log2(np.maximum(found, 1e-9)), 0.0).sum(axis=0)
+    at = np.arange(drawn.size)
+    labels = pl.DataFrame({"image_id": at.astype(str), "object": (at // 20).astype(str)}).with_columns(
+        pl.Series("value", [f"v{value}" for value in drawn.ravel()]),
+        attribute=pl.lit("hue"),
+        group=pl.lit("base"),
+        generator=pl.lit("m"),
+    )
+    taxonomy = {"hue": [f"v{value}" for value in range(12)]}
+    rows = vac(labels, taxonomy=taxonomy, within=["object"], n_bootstrap=200)
+    rows = rows.filter(measure="vac", attribute="hue")
+    true = (1 - bits / np.log2(12)).mean()
+    assert ((rows["low"] <= true) & (rows["high"] >= true)).mean() >= 0.91  # by the normal law 0.88
+    assert rows["method"].str.contains("t of the bootstrap").all()

@@ -145,8 +145,8 @@ def vac(
     scores read a little high (``vac_rarefied`` by 0.02 over five seeds that explain 0.2 of what varies).
     At small n VAC reads too high (0.07 at 20 images of 5 equally frequent values), and where more values
     are possible than there are images it cannot reach 0. Its interval is of the score expected at this n,
-    and no more: score ± z times the bootstrap's standard deviation. ``vac_chao_shen`` has no interval: what
-    its correction leaves is more than an interval shows (coverage of 0.01 to 1.00 of the true value, for 3
+    and no more: score ± t times the bootstrap's standard deviation and √(n/(n−1)). ``vac_chao_shen`` has no
+    interval: what its correction leaves is more than that shows (coverage of 0.01 to 1.00 of the true value, for 3
     to 200 values). ``vac_rarefied`` has no bias. Its interval is the t interval of the bootstrap's standard
     deviation on the logit scale, ending above at 1.3 times its reach at most; it held what ``pictures`` of
     the population read in 0.93 to 1.00 of nine in ten settings, 0.88 in the worst (3 to 200 values of four
@@ -323,19 +323,19 @@ def _number(row: dict[str, Any], at: int, result: Scored, how: Scoring, reach: f
     drawn = f"{how.n_bootstrap} resamples of images, seed {how.seed}"
     if reach:
         sd, drawn = sd * reach, f"{drawn}, {SEEDS_COUNTED}"
+    half = sd * float(special.stdtrit(row["n"] - 1, 0.5 + how.level / 2))
     if row["measure"] == CORRECTED:
         row["method"] += "; no interval: it would not hold what the correction leaves"
     elif row["measure"] == RAREFIED:
         row["flags"] = {**row["flags"], "few_attributes": row["flags"].get("few_attributes") or result.few}
         row["method"] += f"; expected of {how.pictures} pictures, over that of even shares"
         if not np.isnan(sd):
-            reach = sd * float(special.stdtrit(row["n"] - 1, 0.5 + how.level / 2))
-            row["low"], row["high"] = ends(value, reach, unseen, result.least)
+            row["low"], row["high"] = ends(value, half, unseen, result.least)
             row["holds_for"] = THESE_PROMPTS
             row["method"] += f"; interval: t on the logit scale, {drawn}"
     elif not np.isnan(sd):
-        half = normal_quantile(how.level) * sd
+        half *= float(np.sqrt(row["n"] / (row["n"] - 1)))
         row["low"] = max(0.0, value - float(np.hypot(half, unseen)))
         row["high"] = min(1.0, value + half)
         row["holds_for"] = THESE_PROMPTS
-        row["method"] += f"; interval: normal bootstrap, {drawn}"
+        row["method"] += f"; interval: t of the bootstrap, {drawn}"
