@@ -146,12 +146,12 @@ def vac(
     At small n VAC reads too high (0.07 at 20 images of 5 equally frequent values), and where more values
     are possible than there are images it cannot reach 0. Its interval is of the score expected at this n,
     and no more: score ± t times the bootstrap's standard deviation and √(n/(n−1)). ``vac_chao_shen`` has no
-    interval: what its correction leaves is more than that shows (coverage of 0.01 to 1.00 of the true value, for 3
-    to 200 values). ``vac_rarefied`` has no bias. Its interval is the t interval of the bootstrap's standard
-    deviation on the logit scale, ending above at 1.3 times its reach at most; it held what ``pictures`` of
-    the population read in 0.93 to 1.00 of nine in ten settings, 0.88 in the worst (3 to 200 values of four
-    shapes, 10 to 200 images). Where all images agree, lower ends are the score at :math:`(1-u)^n = (1 -
-    level)/2`, with the share u spread evenly over the other values.
+    interval: what its correction leaves is more than that shows (coverage of 0.01 to 1.00 of the true value,
+    for 3 to 200 values). ``vac_rarefied`` has no bias. Its interval is the t interval of the bootstrap's
+    standard deviation on the logit scale, ending above at 1.3 times its reach at most; it held what
+    ``pictures`` of the population read in 0.93 to 1.00 of nine in ten settings, 0.88 in the worst (3 to 200
+    values of four shapes, 10 to 200 images). Where all images agree, lower ends are the score at
+    :math:`(1-u)^n = (1 - level)/2`, with the share u spread evenly over the other values.
 
     References
     ----------
