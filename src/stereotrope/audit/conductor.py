@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from stereotrope.audit.preparing import make_files
 from stereotrope.audit.probing import probe_images, readings_of
 from stereotrope.audit.said import Said
 from stereotrope.audit.subjects import Subjects, remember
+from stereotrope.audit.unchanged import LastMeasured, measured_key
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
 from stereotrope.further_tables import TableSources
@@ -355,24 +357,39 @@ def _measure(
     planned = None if plan.spec.looks == "open" else plan.spec.looks
     at = look_at_run(into.ledger, images, labels, owed, planned=planned, prompts=plan.prompts)
     rest: dict[str, Any] = {"reference": reference, "partial": partial, "stop": stop}
-    estimates, compared = estimate(subjects, tidy, sources, watcher, said=beside, at=at, **rest)
-    at.record(into.ledger, compared.differences)
-    info["looks"] = looks_told(into.ledger)
     written = {"prompts": plan.prompts, "images": images, "labels": labels}
-    last = {"estimates": estimates, **compared.tables(), "reference": reference}
-    into.write_tables({**written, "subjects": parts if parts.height else None, **last})
+    measured_from = {
+        **written,
+        "subjects": parts,
+        "embeddings": embeddings,
+        "tidy": tidy,
+        "reference": reference,
+    }
+    key = measured_key(plan, info, measured_from, at, said=beside, partial=partial)
+    last = LastMeasured(into.path, key, into.ledger, at)
+    made = last.tables() if before is None else None
+    if made is None:
+        estimates, compared = estimate(subjects, tidy, sources, watcher, said=beside, at=at, **rest)
+        at.record(into.ledger, compared.differences)
+        made = {"estimates": estimates, **compared.tables()}
+    else:
+        watcher.stage("measure", len(plan.measures), len(plan.measures))
+    info["looks"] = looks_told(into.ledger)
+    subject_table = parts if parts.height else None
+    into.write_tables({**written, "subjects": subject_table, **made, "reference": reference})
     into.write_embeddings(embeddings)
     info["tables"], notes = write_further_tables(filled, into)
-    info["words"] = measure_words(estimates["measure"].unique())
+    info["words"] = measure_words(made["estimates"]["measure"].unique())
     info |= {**beside, "notes": [*info["notes"], *notes, *section_notes(info["words"])]}
     if plan.check is not None:
-        info["judge_cards"] = plan.check.cards(estimates, tidy, images)
+        info["judge_cards"] = plan.check.cards(made["estimates"], tidy, images)
     elif plan.checks:
         info["judge_cards"] = [
             {**check.card, "annotator": name, "confusion": []} for name, check in plan.checks.items()
         ]
     into.write_info({**info, "missing": [asdict(one) for one in missing], **kept})
     write_seal(into.path, before=changed)
+    last.keep()
 
 
 def _finish(
@@ -387,7 +404,7 @@ def _finish(
     into.ledger.close()
     run = open_run(into.path)
     how: dict[str, Any] = {"figures": plan.spec.report.figures, "words": measure_words}
-    report.write(run, stop=stop, say=watcher.say, **how)
+    report.write(run, stop=stop, say=watcher.say, doing=partial(watcher.doing, "report"), **how)
     watcher.advance("report", 1)
     if missing:
         over = any(one.budget for one in missing)

@@ -36,6 +36,7 @@ def write(
     words: Words | None = None,
     stop: threading.Event | None = None,
     say: Callable[[str], None] | None = None,
+    doing: Callable[[str], None] = lambda part: None,
 ) -> Path:
     """Write the report of a run: the page, its tables and its figures, each file whole or not at all.
 
@@ -52,6 +53,7 @@ def write(
     words: Makes the words of measures where the run stores none, as older ones do.
     stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
     say: Is told how many pictures can no longer be read, where there are some.
+    doing: Is told which part is made now: the page, the tables or the figures; nothing at the end.
 
     Returns: The page, ``index.html``: one file, no script or picture from elsewhere.
 
@@ -66,13 +68,16 @@ def write(
         tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
         for place in (folder, tables.folder, drawings.folder):
             sweep(place, below=False)
+        doing("page")
         page = build(material, budget=budget, stop=stop)
         if page.lost is not None and say is not None:
             say(page.lost)
         Exports(folder, stop).write(_PAGE, page.html.encode("utf-8"))
+        doing("tables")
         _write_tables(material, tables)
         _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")
         if figures:
+            doing("figures")
             drawn = DrawnFigures(run.path)
             write_figures(page.figures, page.drawings, drawings, style=asset("style.css"), drawn=drawn)
             _readme(drawings, _VECTOR_ONLY, ".png", ".svg")
@@ -82,6 +87,7 @@ def write(
                 ours = {p for p in made.folder.iterdir() if p.suffix in endings or p.name == "README.txt"}
                 for path in ours.difference(made.written):
                     path.unlink()
+    doing("")
     return folder / _PAGE
 
 
