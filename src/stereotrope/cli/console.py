@@ -8,7 +8,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import groupby
 from pathlib import Path
 from types import FrameType
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from stereotrope.cli.heartbeat import Heartbeat
 from stereotrope.cli.scores import print_scores
 from stereotrope.cli.stopping import begins_to_keep, command_line, handling, stopped
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Watcher:
-    """Shows each stage of a run as a bar on a terminal, or as a line in a log."""
+    """Shows each stage of a run as a bar on a terminal, or in a log as a line and now and then one more."""
 
     def __init__(self, settings: Settings) -> None:
         self.console = console(settings, stderr=True)
@@ -45,10 +46,18 @@ class _Watcher:
             disable=self.quiet or not self.console.is_terminal,
         )
         self.tasks: dict[str, TaskID] = {}
+        self.heartbeat = Heartbeat(self.say)
+
+    def under_way(self) -> AbstractContextManager[object]:
+        """Show meanwhile how far it is: bars on a terminal, a line now and then in a log."""
+        if self.console.is_terminal or self.quiet:
+            return self.bars
+        return self.heartbeat.beating()
 
     def stage(self, name: str, total: int, done: int) -> None:
         """Announce a stage; ``done`` of ``total`` were there already."""
         self.tasks[name] = self.bars.add_task(terminal(name), total=total, completed=done, rate="")
+        self.heartbeat.advance(name, done, total)
         if not self.quiet and not self.console.is_terminal:
             self.console.print(safe(f"{name}: {total - done} to do, {done} done before"))
 
@@ -57,9 +66,11 @@ class _Watcher:
         task = self.bars.tasks[self.bars.task_ids.index(self.tasks[name])]
         speed = f"{task.speed:.1f}/s" if task.speed else ""
         self.bars.update(self.tasks[name], completed=done, rate=speed)
+        self.heartbeat.advance(name, done)
 
     def doing(self, name: str, what: str) -> None:
         """Name what the stage is at beside its bar."""
+        self.heartbeat.doing(name, what)
         self.bars.update(self.tasks[name], description=terminal(f"{name} {what}".strip()))
 
     def say(self, message: str) -> None:
@@ -91,7 +102,7 @@ def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
         watcher.say("Finishing what is in flight; Ctrl-C again stops at once.")
 
     begins_to_keep()
-    with handling(on_signal), watcher.bars:
+    with handling(on_signal), watcher.under_way():
         try:
             yield watcher, stop
             if stop.is_set():
