@@ -1,7 +1,7 @@
 """The labels themselves: one row a condition, one column an attribute, one strip each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import itemgetter
@@ -164,12 +164,12 @@ def distributions(
     }
     from_captions = {column for (_, who), column in names.items() if who in material.lexicons}
     seen, left = _counted(material, names)
-    overall = {c: sum((n for (_, of), n in seen.items() if of == c), Counter[str]()) for c in names.values()}
+    overall = {c: _together(n for (_, of), n in seen.items() if of == c) for c in names.values()}
     out = []
     for i, (key, sheets) in enumerate(_groups(material, lead).items(), start=1):
         if chosen is not None and key not in chosen:
             continue
-        totals = {c: sum((seen[sheet.anchor, c] for sheet in sheets), Counter[str]()) for c in names.values()}
+        totals = {c: _together(seen[sheet.anchor, c] for sheet in sheets) for c in names.values()}
         labelled = {pair: c for pair, c in names.items() if totals[c]}
         if not labelled:
             continue
@@ -240,6 +240,14 @@ def _counted(
         else:
             seen[place][value] += n
     return seen, left
+
+
+def _together(counts: Iterable[Counter[str]]) -> Counter[str]:
+    """The sum of counts; of many a `sum` would write anew each time all values that came before."""
+    total = Counter[str]()
+    for one in counts:
+        total.update(one)
+    return total
 
 
 def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
