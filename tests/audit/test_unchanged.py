@@ -106,7 +106,7 @@ def test_another_audit_file_is_measured(run: Run, tmp_path: Path, what: str, oth
 
 
 def test_another_text_of_the_program_is_measured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unchanged, "_program", lambda: "another")
+    monkeypatch.setattr(unchanged, "program_text_hash", lambda: "another")
     assert run() == 1
     assert run() == 0
 

@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from stereotrope.plugins import OURS
 from stereotrope.report.kept import FOLDER, bytes_at, keep, read_kept
 from stereotrope.run import Ledger
 from stereotrope.run.looks import looks_in
+from stereotrope.version import program_text_hash
 
 _FILE = "measured"
 _MEASURED = ("estimates", "comparisons", "findings", "robustness")
@@ -46,7 +46,7 @@ def measured_key(
     tables = {f"{i} {name}": one for i, call in enumerate(plan.measures) for name, one in call.tables.items()}
     confusions = {f"check {name}": check.confusion for name, check in plan.checks.items()}
     told = {
-        "program": _program(),
+        "program": program_text_hash(),
         "audit": plan.spec.model_dump(mode="json"),
         "info": {
             key: info[key] for key in ("annotators", "measures", "taxonomies", "versions", "seed", "level")
@@ -109,14 +109,4 @@ def _digest(frame: pl.DataFrame) -> str:
         written = io.BytesIO()
         part.with_columns(coded).rechunk().write_ipc(written)
         found.update(written.getbuffer())
-    return found.hexdigest()
-
-
-@cache
-def _program() -> str:
-    """Hash of the text of this package: between two releases it changes under one version."""
-    found, root = hashlib.sha256(), Path(__file__).parents[1]
-    for file in sorted(file for file in root.rglob("*") if file.is_file() and file.suffix != ".pyc"):
-        found.update(f"{file.relative_to(root).as_posix()}\n".encode())
-        found.update(hashlib.sha256(file.read_bytes()).digest())
     return found.hexdigest()

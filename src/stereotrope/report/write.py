@@ -16,6 +16,7 @@ from stereotrope.report.exports import MOST_TEXT_ROWS, DrawnFigures, Exports, wr
 from stereotrope.report.material import Material, Words
 from stereotrope.report.page import build
 from stereotrope.report.series import series_in
+from stereotrope.report.standing import StandingReport
 from stereotrope.run import Run, changes_told, make_folder, sweep
 from stereotrope.run.disk import TMP_PREFIX
 from stereotrope.tables import N_SUBJECTS
@@ -42,7 +43,8 @@ def write(
 
     The same run gives the same bytes with the same versions of polars and vl-convert. Thumbnails and figures
     whose pictures and data are as they were are taken from the last report (``cache`` in the run's folder,
-    which may be removed at any time); the others are made on all processors.
+    which may be removed at any time); the others are made on all processors. A report stays as it is where
+    neither anything that it shows nor any file of it has changed.
 
     run: An opened run. Only what it stores is read.
     out: Folder of the report; ``report`` in the run's folder when None, where files of an earlier report that
@@ -63,6 +65,9 @@ def write(
     if out is not None:
         _refuse_strangers(Path(out))
     with changes_told(run.path) as changed:
+        standing = StandingReport(run, figures=figures, budget=budget) if out is None else None
+        if standing is not None and standing.is_as_written():
+            return run.path / "report" / _PAGE
         material = Material(run, words, changed=changed)
         folder = make_folder(Path(out) if out is not None else run.path / "report")
         tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
@@ -87,6 +92,8 @@ def write(
                 ours = {p for p in made.folder.iterdir() if p.suffix in endings or p.name == "README.txt"}
                 for path in ours.difference(made.written):
                     path.unlink()
+        if standing is not None and page.lost is None:
+            standing.keep()
     doing("")
     return folder / _PAGE
 

@@ -20,7 +20,7 @@ def write_seal(run: Path, *, before: Mapping[str, str | None] | None = None) -> 
 
     before: What these were, of files whose change is to be told further on.
     """
-    text = json.dumps({**_digests(run), **(before or {})}, sort_keys=True, indent=2)
+    text = json.dumps({**sealed_digests(run), **(before or {})}, sort_keys=True, indent=2)
     write_atomic(run / _SEAL, f"{text}\n".encode())
 
 
@@ -78,12 +78,13 @@ def _changed(run: Path) -> dict[str, str | None]:
     sealed = _sealed(run)
     if sealed is None:
         return {_SEAL: None} if (run / _LAST).exists() else {}
-    found = _digests(run)
+    found = sealed_digests(run)
     names = sorted({*sealed, *found})
     return {name: sealed.get(name) for name in names if sealed.get(name) != found.get(name)}
 
 
-def _digests(run: Path) -> dict[str, str]:
+def sealed_digests(run: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file that a seal names, as it is now."""
     files = sorted(file for pattern in _SEALED for file in run.glob(pattern) if file.is_file())
     return {file.relative_to(run).as_posix(): _digest(file) for file in files}
 
