@@ -104,6 +104,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
         "folded": folded[:MOST_LISTED],
         "lookalikes": [{key: one[key] for key in ("kind", "name", "written")} for one in alike[:MOST_LISTED]],
         "generator_notes": list(plan.notes),
+        **({"undelivered": list(map(dict, plan.undelivered))} if plan.undelivered else {}),
         "notes": [*lookalike_notes(alike), *plan.notes, *said, *told],
     }
 

@@ -264,7 +264,8 @@ class Audit:
         for annotator in plan.annotators:
             if fingerprint := known.get(annotator.name):
                 annotator.recall(fingerprint)
-        plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
+        told = {"undelivered": run.info.get("undelivered", ())}
+        plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())), **told)
         with RunFolder(folder) as into:
             remember(plan, into.path)
             _measure(

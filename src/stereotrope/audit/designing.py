@@ -10,6 +10,7 @@ import polars as pl
 
 from stereotrope import design, mitigate
 from stereotrope.annotate import Annotator
+from stereotrope.audit.delivery import undelivered
 from stereotrope.audit.file import AuditSpec
 from stereotrope.clients import Account
 from stereotrope.design.factors import FactorFile, Joined, factor_file, join_factors
@@ -211,8 +212,8 @@ def requests_of(
     count: int,
     source: Source,
     prefixes: Sequence[str],
-) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
-    """Return the prompts, what is asked of whom, and what is to be said of both.
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...], list[dict[str, Any]]]:
+    """Return the prompts, what is asked of whom, what is to be said of both, and what files did not deliver.
 
     prefixes: Words that each generator is sent before every prompt; none where empty.
 
@@ -222,7 +223,7 @@ def requests_of(
     notes: list[str] = []
     designed = designed_by(spec, suite, source, notes)
     prompts: list[pl.DataFrame] = [] if designed is None else [designed]
-    requests = [NO_REQUESTS]
+    requests, listing = [NO_REQUESTS], []
     for index, (generator, prefix) in enumerate(zip(generators, prefixes, strict=True)):
         listed = generator.requests(designed)
         if listed is not None and prefix:
@@ -235,6 +236,8 @@ def requests_of(
             notes += generator.notes
             if designed is None:
                 prompts.append(frame)
+            else:
+                listing.append(generator.name)
         elif designed is not None:
             asked = drawn_requests(generator, designed, count, spec, source, prefix)
             notes += [f"{generator.name}: every prompt is sent behind “{prefix}”"] if prefix else []
@@ -252,12 +255,13 @@ def requests_of(
         raise source.error(
             "generators: no picture is asked for; check the folder and its metadata", "generators"
         )
-    return together, every, tuple(notes)
+    delivered = every.filter(pl.col("drawn_by").is_in(listing))
+    return together, every, tuple(notes), undelivered(together, delivered, _said_count(spec))
 
 
 def cells_of(
     spec: AuditSpec, suite: Mapping[str, Any], generators: Sequence[CountableGenerator], source: Source
-) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...], list[dict[str, Any]]]:
     """:func:`requests_of` of a study that is counted: prompts, cells of pictures, and what is to be said.
 
     Cells are numbered over all generators; ``own`` is the number that the one ``drawn_by`` gives it.
@@ -274,7 +278,13 @@ def cells_of(
         prompts += [frame] if designed is None else []
         cells.append(own.rename({"cell": "own"}).with_columns(drawn_by=pl.lit(generator.name)))
     together = pl.concat(prompts, how="diagonal").unique("prompt_id", keep="first", maintain_order=True)
-    return together, pl.concat(cells).with_row_index("cell"), tuple(notes)
+    every = pl.concat(cells).with_row_index("cell")
+    delivered = every if designed is not None else every.clear()
+    return together, every, tuple(notes), undelivered(together, delivered, _said_count(spec))
+
+
+def _said_count(spec: AuditSpec) -> int | None:
+    return spec.images_per_prompt if "images_per_prompt" in spec.model_fields_set else None
 
 
 def drawn_requests(

@@ -18,6 +18,7 @@ from stereotrope.audit.work import Watcher
 from stereotrope.errors import InputError, UsageError
 from stereotrope.further_tables import TableSources
 from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables
+from stereotrope.measure.instrument_warnings import UNDELIVERED
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.run import refuse_stopped
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, compact
@@ -117,7 +118,7 @@ def estimate(
             images=images,
             read=sources.labels,
             frames=_taken(calls, frames),
-            said=said,
+            said={**said, UNDELIVERED: plan.undelivered},
             failed=_judged(plan, "fail"),
             proven=_proven(plan),
             alpha=at.alpha,
@@ -156,7 +157,12 @@ def estimate_counts(
     estimates = _stack(_computed(plan.measures, tables, frames, None, watcher, stop))
     with _telling(watcher, stop, "findings", _AFTER_ALL):
         found = measure.RunFindings.of(
-            estimates, looks, alpha=at.alpha, margin=plan.spec.alike_within, look=at.look
+            estimates,
+            looks,
+            said={UNDELIVERED: plan.undelivered},
+            alpha=at.alpha,
+            margin=plan.spec.alike_within,
+            look=at.look,
         )
     watcher.doing("measure", "")
     return estimates, found

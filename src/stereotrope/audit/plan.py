@@ -88,6 +88,8 @@ class Plan:
     """Files that gave the prompts further factors: ``file``, ``factors`` and ``sha256`` of each."""
     cells: pl.DataFrame | None = None
     """Of a study whose label files are counted, its pictures by prompt and what came of them."""
+    undelivered: Sequence[Mapping[str, Any]] = ()
+    """What files made elsewhere lack of the design, an entry for the models that lack the same."""
 
     def __repr__(self) -> str:
         return (
@@ -217,6 +219,7 @@ def make_plan(
         notes=(*asked.notes, *joined.notes, *([] if listed else uncompared(items, measures, setting))),
         factor_files=joined.files,
         cells=asked.cells,
+        undelivered=asked.undelivered,
     )
 
 
@@ -229,6 +232,7 @@ class _Asked(NamedTuple):
     requests: pl.DataFrame = NO_REQUESTS
     cells: pl.DataFrame | None = None
     notes: tuple[str, ...] = ()
+    undelivered: Sequence[Mapping[str, Any]] = ()
 
 
 def _asked(
@@ -243,16 +247,16 @@ def _asked(
     requests, cells = NO_REQUESTS, None
     if spec.counted:
         listing = require_countable(spec, generators, prefixes, source)
-        prompts, cells, notes = cells_of(spec, suite, listing, source)
+        prompts, cells, notes, lacking = cells_of(spec, suite, listing, source)
     else:
-        prompts, requests, notes = requests_of(spec, suite, generators, count, source, prefixes)
+        prompts, requests, notes, lacking = requests_of(spec, suite, generators, count, source, prefixes)
         made = (prompts, requests, generators, prefixes, count, spec, source)
         prompts, requests, more = with_mitigated(mitigated, *made)
         notes = (*notes, *more)
     # A folder may hold the pictures of several models, so the names are those of what is asked for.
     named = requests if cells is None else cells
     names = named["generator"].unique(maintain_order=True).to_list()
-    return _Asked(prompts, names, generators, requests, cells, notes)
+    return _Asked(prompts, names, generators, requests, cells, notes, lacking)
 
 
 def _annotators(

@@ -64,7 +64,8 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
         f"Measures: {names}",
         *(f"{generator.name}: {note}" for generator in plan.generators if (note := generator.note)),
     )
-    for line in (*lines, *plan.notes, *plan.key_remarks):
+    lacking = (str(one["sentence"]) for one in plan.undelivered)
+    for line in (*lines, *lacking, *plan.notes, *plan.key_remarks):
         if line:
             print_line(safe(line), out)
 

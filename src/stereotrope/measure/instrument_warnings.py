@@ -16,6 +16,8 @@ from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
 from stereotrope.stats import wilson
 from stereotrope.tables import N_SUBJECTS, kept_images
 
+UNDELIVERED = "undelivered"
+"""Name under which a run says what files lack of its design."""
 _MARK = "text_mark"
 """Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
 _LITTLE_LABELLED = 0.05
@@ -35,6 +37,15 @@ _MOST_NAMED = 6
 """Attributes that one sentence names."""
 _MOST_READ = 3
 """Readings of one mark that are quoted, where OCR reads it differently each time."""
+
+
+@finder("instrument", place=89)
+def undelivered_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
+    """Models whose files hold fewer pictures than the design asks for."""
+    for one in evidence.said.get(UNDELIVERED, ()):
+        models = one["generators"]
+        scope = {"generator": str(models[0])} if len(models) == 1 else {}
+        yield Candidate.warns(scope, None, one["sentence"], "effective_n", UNDELIVERED)
 
 
 @finder("instrument", place=90)

@@ -325,7 +325,7 @@ def _is(value: object, kind: Any) -> bool:
 
 INFO_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("annotators", "folded", "generators", "judge_cards", "lookalikes", "looks"), (dict,)),
-    **dict.fromkeys(("measures", "missing", "published", "taxonomies"), (dict,)),
+    **dict.fromkeys(("measures", "missing", "published", "taxonomies", "undelivered"), (dict,)),
     **dict.fromkeys(("factors", "generator_notes", "notes"), (str,)),
     **dict.fromkeys(("baseline", "counts", "dimensions", "packages"), dict),
     **dict.fromkeys(("sections", "tables", "versions", "words"), dict),
@@ -342,6 +342,7 @@ INFO_KINDS: Mapping[str, Any] = {
 Others are keys of further tables."""
 _KINDS = {**INFO_KINDS, "lexicons": (dict,)}
 _ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    "undelivered": {"generators": (str,), "prompts": (dict,), "sentence": str},
     "annotators": {"name": str},
     "generators": {"name": str, "note": str | None},
     "looks": {"look": int, "pictures": int, "alpha": int | float, "told": int},

@@ -9,20 +9,51 @@ from stereotrope.report.datatable import plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.missing_counts import missing_counts, missing_table
+from stereotrope.report.numbers import thousands
 from stereotrope.tables import N_SUBJECTS
 
 _MOST_REASONS = 40
+_UNDELIVERED = "Asked pictures that did not come, by condition"
 
 
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     missing = missing_table(material, shown.thumbs.told)
-    content = {**missing, "reasons": _reasons(material)[:_MOST_REASONS]}
+    content = {**missing, "reasons": _reasons(material)[:_MOST_REASONS], "undelivered": None}
     content["table"] = plain_table("What is missing, by model and group", missing, "missing")
+    lacking = _undelivered(material)
+    if lacking.height:
+        rows = [
+            [thousands(x) if isinstance(x, int) else x or "–" for x in row] for row in lacking.iter_rows()
+        ]
+        table = {"columns": lacking.columns, "rows": rows, "labels": lacking.dtypes.count(pl.String())}
+        content["undelivered"] = plain_table(_UNDELIVERED, table, "undelivered")
     return [Block("missing", content)]
 
 
 def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
-    return {"missing": ("What is missing, by model and group", missing_counts(material)[1])}
+    told = {"missing": ("What is missing, by model and group", missing_counts(material)[1])}
+    lacking = _undelivered(material)
+    return told | ({"undelivered": (_UNDELIVERED, lacking)} if lacking.height else {})
+
+
+def _undelivered(material: Material) -> pl.DataFrame:
+    """Conditions of which files made elsewhere hold fewer pictures than the design asks for."""
+    levels = {
+        row["prompt_id"]: row for row in material.prompts.select("prompt_id", *material.shown).to_dicts()
+    }
+    rows = [
+        [
+            model,
+            *(levels.get(one.get("prompt_id"), {}).get(f) for f in material.shown),
+            one.get("asked"),
+            one.get("came"),
+        ]
+        for told in material.info.get("undelivered") or ()
+        for model in told["generators"]
+        for one in told["prompts"]
+    ]
+    heads = dict.fromkeys(map(words, ["generator", *material.shown]), pl.String())
+    return pl.DataFrame(rows, schema=heads | dict.fromkeys(("asked", "came"), pl.Int64()), orient="row")
 
 
 def _reasons(material: Material) -> list[tuple[str, int]]:
