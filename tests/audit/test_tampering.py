@@ -90,7 +90,7 @@ def all_of(name, column, value):
 
 
 def notes(folder):
-    return [n for n in report.headline(open_run(folder))["missing"]["notes"] if "after the run was" in n]
+    return [n for n in report.headline(open_run(folder))["missing"]["items"] if "after the run was" in n]
 
 
 def test_a_number_that_was_changed_by_hand_is_told_with_it_until_the_run_makes_it_anew(finished, tmp_path):

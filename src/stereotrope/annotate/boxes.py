@@ -16,7 +16,7 @@ from stereotrope.inputs.lookup import normal_path
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import picture_column, read_rows
-from stereotrope.tables import LABELLED, fingerprint_of
+from stereotrope.tables import LABELLED
 
 _ROWS = {"at": pl.Int64, **dict.fromkeys(("called", "model", "region"), pl.String)}
 
@@ -59,7 +59,7 @@ class GivenBoxes(FileAnnotator):
         self.box = box_column(found, box)
         self._rows = pl.DataFrame(map(self._read, found.rows), _ROWS, orient="row")
         parameters = {"key": self.key, "model": self.model, "box": self.box, "attribute": attribute}
-        self.fingerprint: str = fingerprint_of(f"boxes:{name}", self.version, parameters, found.data)
+        self.identify("boxes", parameters, found.data)
 
     def _read(self, row: Row) -> tuple[int, str, str | None, str | None]:
         if (key := row.text(self.key)) is None:

@@ -21,7 +21,7 @@ from stereotrope.inputs.captions.file import read_captions
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import HASH, SAMPLE, outside_design
 from stereotrope.inputs.options import File, Name, Options, Text
-from stereotrope.tables import CAPTION, fingerprint_of
+from stereotrope.tables import CAPTION
 
 LONGEST_CAPTION = 4000
 """Characters a caption may have; a longer one is invalid, never cut."""
@@ -107,7 +107,7 @@ class ImportedCaptions(FileAnnotator):
         self.notes += self._read.notes
         self._column = HASH if self._read.by_hash else image or "image"
         parameters = {"image": image, "caption": caption}
-        self.fingerprint: str = fingerprint_of(f"captions:{name}", self.version, parameters, self._read.data)
+        self.identify("captions", parameters, self._read.data)
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the captions of the images in the table, in the table's order."""

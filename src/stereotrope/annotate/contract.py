@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -65,6 +66,7 @@ class Annotator:
     stage: Name of its outcomes in the ledger.
     keeps: Folder of the run where its file lies, if it has one.
     libraries: Further libraries whose version can change what it says.
+    files: Files that its labels come from, each with the SHA-256 of the bytes that were read.
     variants: What ``variant(which)`` makes of it, for a check of it.
     parts: Further instruments that belong to it.
     notes, trouble: What there is to say of its last derivation, and why that gave nothing at all.
@@ -98,6 +100,7 @@ class Annotator:
     stage: str = "annotate"
     keeps: str | None = None
     libraries: tuple[str, ...] = ()
+    files: Mapping[Path, str] = MappingProxyType({})
     variants: tuple[str, ...] = ()
     parts: Sequence[Annotator] = ()
     notes: Sequence[str] = ()

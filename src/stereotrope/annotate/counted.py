@@ -1,8 +1,8 @@
 """Labels and regions from files of millions of rows: read in parts, and none kept by itself."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from stereotrope.inputs.options import shorten
 from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import PICTURE_KEYS, picture_column
 from stereotrope.inputs.scan import ROW, ScannedFile, scan_rows
-from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, fingerprint_of, whole_problem
+from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, whole_problem
 
 _TIDY = ("attribute", "value")
 _TRIED = 200
@@ -52,6 +52,11 @@ class CountedFile(FileAnnotator):
         self._only: str | None = None
         self._read = self._matched = 0
         self._strays: list[tuple[int, str]] = []
+
+    def identify(self, kind: str, parameters: Mapping[str, Any], data: bytes) -> None:
+        """As of :class:`FileAnnotator`, of a file that is read in parts."""
+        super().identify(kind, parameters, data)
+        self.files = {self.path: self.rows.digest}
 
     @property
     def reading(self) -> RowReading:
@@ -114,9 +119,7 @@ class CountedBoxes(CountedFile):
         self._thing, self._number, self.several = attribute, number_of(attribute), (attribute,)
         self.attributes: Attributes = region_attributes(name, attribute)
         parameters = {"key": self.key, "model": self.model, "box": self.box, "attribute": attribute}
-        self.fingerprint: str = fingerprint_of(
-            f"boxes:{name}", self.version, parameters, self.rows.digest.encode()
-        )
+        self.identify("boxes", parameters, self.rows.digest.encode())
 
     def derive_part(self, part: CountedPart) -> pl.DataFrame:
         """Say which regions there are, and how many each picture has."""
@@ -161,9 +164,7 @@ class CountedLabels(CountedFile):
         self._check()
         parameters = {"key": self.key, "attributes": attributes and list(attributes), "tidy": self._tidy}
         parameters |= {"regions": regions, "box": self.box}
-        self.fingerprint: str = fingerprint_of(
-            f"labels:{name}", self.version, parameters, self.rows.digest.encode()
-        )
+        self.identify("labels", parameters, self.rows.digest.encode())
 
     @property
     def columns(self) -> Collection[str]:

@@ -1,6 +1,7 @@
 """What annotators whose labels were made elsewhere share: a file, and the pictures that its rows mean."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.lookup import Design, PictureMatching
 from stereotrope.inputs.rows import places
-from stereotrope.tables import LABELLED
+from stereotrope.tables import LABELLED, fingerprint_of
 
 
 class FileAnnotator(Annotator):
@@ -36,6 +37,11 @@ class FileAnnotator(Annotator):
         self.notes: list[str] = []
         self.trouble: str | None = None
         self.design: Design = {}
+
+    def identify(self, kind: str, parameters: Mapping[str, Any], data: bytes) -> None:
+        """Take the fingerprint, and note the digest, of what was read."""
+        self.fingerprint: str = fingerprint_of(f"{kind}:{self.name}", self.version, parameters, data)
+        self.files = {self.path: hashlib.sha256(data).hexdigest()}
 
     def tell_design(self, design: Design) -> None:
         """Know a row of another prompt, which lacks no image."""

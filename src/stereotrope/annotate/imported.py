@@ -21,7 +21,7 @@ from stereotrope.inputs.lookup import SAMPLE, normal_paths, outside_design
 from stereotrope.inputs.options import File, Name, Options, Text, Texts
 from stereotrope.inputs.row import LINE, Row, composed_texts
 from stereotrope.inputs.rows import PICTURE_KEYS, RowFile, picture_column, read_rows
-from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of, whole_problem
+from stereotrope.tables import LABELLED, NOT_VALUES, whole_problem
 
 _NO_LABEL = frozenset(["nan", "null", "none", "na", "n/a", "#n/a", "<na>", "undefined", "unknown", "?", "-"])
 """Words that mostly mean that there is no label; they are told, and count as values."""
@@ -106,7 +106,7 @@ class ImportedLabels(FileAnnotator):
         self._odd = self._oddities(layout)
         parameters = {"key": self.key, "attributes": attributes and list(attributes), "tidy": tidy}
         parameters |= {"regions": regions, "box": self.box} if regions is not None else {}
-        self.fingerprint: str = fingerprint_of(f"labels:{name}", self.version, parameters, found.data)
+        self.identify("labels", parameters, found.data)
 
     def leave_out(self, columns: Collection[str], generator: str | None) -> None:
         """As :meth:`Annotator.leave_out`, but for columns that were asked for."""

@@ -17,7 +17,7 @@ from stereotrope.inputs.lookup import Design
 from stereotrope.inputs.options import File, Name, Options, Texts
 from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import read_rows
-from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of
+from stereotrope.tables import LABELLED, NOT_VALUES
 
 _YES, _NO = ("1", "1.0", "yes", "true"), ("0", "0.0", "no", "false")  # whole numbers beside blanks: decimals
 _WORDS = {**dict.fromkeys(_YES, "yes"), **dict.fromkeys(_NO, "no")}
@@ -58,9 +58,7 @@ class ImportedSetLabels(FileAnnotator):
         self._items = [found.require(item, "items") for item in items or ()]
         self.attributes: Attributes = dict.fromkeys(self._items or found.columns, ("yes", "no"))
         self.labelled_sets: Mapping[str, tuple[str, ...]] = {}
-        self.fingerprint: str = fingerprint_of(
-            f"set_labels:{name}", self.version, {"items": self._items, "size": size}, found.data
-        )
+        self.identify("set_labels", {"items": self._items, "size": size}, found.data)
 
     def tell_design(self, design: Design) -> None:
         """Know the factors, whose columns say which set a row is of."""

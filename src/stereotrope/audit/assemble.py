@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -73,6 +74,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
                 "kind": a.__class__.__name__,
                 "fingerprint": a.fingerprint,
                 "attributes": {k: None if v is None else list(v) for k, v in a.attributes.items()},
+                **_files(plan, a),
                 **commits.of(a),
             }
             for a in plan.annotators
@@ -120,8 +122,19 @@ def _models(plan: Plan, commits: "_Commits") -> Iterator[dict[str, Any]]:
             **{key: getattr(one, key) for key in ("kind", "fingerprint", "note")},
             **({"versions": versions_of(one.libraries)} if one.libraries else {}),
             **({"probe": one.probe_fingerprint} if one.probe_fingerprint is not None else {}),
+            **_files(plan, one),
             **commits.of(one),
         }
+
+
+def _files(plan: Plan, one: Any) -> dict[str, list[dict[str, str]]]:
+    """Files made elsewhere that were read, from the folder of the audit file, each with its SHA-256."""
+    base = plan.source.base
+    told = [
+        {"file": Path(os.path.relpath(path, base)).as_posix(), "sha256": digest}
+        for path, digest in one.files.items()
+    ]
+    return {"files": told} if told else {}
 
 
 class _Commits:

@@ -250,6 +250,28 @@ def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
             print_headline(headline, settings)
 
 
+@app.command(rich_help_panel="On a run")
+def verify(folder: RunFolderArgument) -> None:
+    """Say whether a run is as it was made: its files, records and pictures; changes nothing.
+
+    Tables, run.json and audit.yaml are compared with seal.json, every row of the
+    ledger with its checksum, images with the ledger, pictures with the SHA-256 in
+    their names, and label files made elsewhere with the SHA-256 in run.json. A
+    line a fault.
+
+    Exit codes: 0 all is as it was, 1 something is not, 3 there is no run.
+    """
+    from stereotrope.audit.verifying import verify_run
+    from stereotrope.escape import visible
+
+    found = verify_run(folder)
+    for line in (*found.faults, *found.notes):
+        typer.echo(visible(line))
+    if found.faults:
+        raise typer.Exit(1)
+    typer.echo(f"All is as it was made: tables, ledger and {found.n_pictures:,} pictures.")
+
+
 app.command("mitigate", rich_help_panel="On a run")(mitigate_run)
 
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import polars as pl
@@ -167,6 +168,8 @@ class Generator(ABC):
     seeded: Whether the request's seed is sent; else pictures of one prompt are numbered.
     provider, model: Who serves it, and what it is called there; empty where nobody is asked.
     libraries: Further libraries whose version can change a picture.
+    files: After :meth:`requests`: files that list its pictures, each with the SHA-256 of its
+        bytes.
     note: What a plan and a report should say of it; None where there is nothing.
     notes: After :meth:`requests`: what was left out and why, one sentence each.
     hub: Name of its model on the Hugging Face hub, and the revision that is asked for.
@@ -188,6 +191,7 @@ class Generator(ABC):
     provider: str = ""
     model: str = ""
     libraries: Sequence[str] = ()
+    files: Mapping[Path, str] = MappingProxyType({})
     note: str | None = None
     hub: tuple[str, str | None] | None = None
     on_disk: Path | None = None

@@ -38,7 +38,7 @@ class CountedListing(LabelledGenerator, CountableGenerator):
         """
         self.notes = []
         self._file_rows = file = scan_rows(self._file)
-        self.digests = [file.digest]
+        self.digests, self.files = [file.digest], {self._file: file.digest}
         factors, self._text = self._columns_of([(PurePosixPath(), file.head)], designed)
         said = {"name_from": self.columns.name_from, "status": self._status, "reason": self._reason}
         said |= {"prompt": self._text, "negative": self.columns.negative}

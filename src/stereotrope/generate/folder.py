@@ -156,6 +156,13 @@ class FolderGenerator(Generator):
         remarks: list[str] = []
         listings = listings_of(self._index, self._metadata, remarks)
         self._note(*remarks)
+        self.files = {
+            self.folder / (self._metadata or at / PurePosixPath(one.file).name): hashlib.sha256(
+                one.data
+            ).hexdigest()
+            for at, one in listings
+            if one.data
+        }
         return listings
 
     def process(self, request: ImageRequest) -> ImageResult:

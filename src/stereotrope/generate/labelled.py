@@ -1,5 +1,6 @@
 """Studies that exist as files alone, as a generator: pictures were made and labelled, and are not at hand."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -52,6 +53,7 @@ class LabelledGenerator(FolderGenerator):
         for key, column in (("status", self._status), ("reason", self._reason)):
             if column is not None:
                 found.require(column, key)
+        self.files = {self._file: hashlib.sha256(found.data).hexdigest()}
         return [(PurePosixPath(), found)]
 
     def _file_column(self, metadata: RowFile) -> str:

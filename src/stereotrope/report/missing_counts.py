@@ -7,6 +7,7 @@ import polars as pl
 
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, thousands
+from stereotrope.run import LEDGER
 from stereotrope.tables import ABSENT, CAPTION, LABELLED, N_SUBJECTS
 
 _MOST_NOTES = 5
@@ -20,7 +21,7 @@ def missing_table(material: Material, lost: str | None = None) -> dict[str, Any]
     records, counts = missing_counts(material)
     return {
         "sentence": _missing_sentence(material, records, is_lost=lost is not None),
-        "items": [*filter(None, [lost]), *_missing_items(material)],
+        "items": [*_changed_note(material.changed), *filter(None, [lost]), *_missing_items(material)],
         "notes": first_notes(material),
         "columns": counts.columns,
         "rows": [
@@ -78,7 +79,7 @@ def _known(record: dict[str, Any], column: str, outcomes: bool) -> int | None:
 
 def first_notes(material: Material) -> list[str]:
     """The notes of a run; of many the first, and how many more there are."""
-    notes = [*_changed_note(material.changed), *map(str, material.info.get("notes") or [])]
+    notes = [*map(str, material.info.get("notes") or [])]
     left = len(notes) - _MOST_NOTES
     if left < 2:
         return notes
@@ -86,6 +87,9 @@ def first_notes(material: Material) -> list[str]:
 
 
 def _changed_note(changed: Sequence[str]) -> list[str]:
+    if LEDGER in changed:
+        told = f"{LEDGER} is not there: nothing proves what was made and answered, or says what was spent."
+        return [told, *_changed_note([name for name in changed if name != LEDGER])]
     if not changed:
         return []
     were, them = ("was", "it") if len(changed) == 1 else ("were", "them")
@@ -152,7 +156,11 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]], *, is_l
     quality = material.quality_counts
     lacking = refused or excluded or absent or without or "blank" in quality
     if not lacking and not _missing_items(material):
-        nothing = "All" if is_lost or first_notes(material) or not labels else "Nothing is missing: all"
+        nothing = (
+            "All"
+            if is_lost or material.changed or first_notes(material) or not labels
+            else "Nothing is missing: all"
+        )
         said = f"all {count(labels, 'label has', 'labels have')} a value" if labels else "there is no label"
         sentence = f"{nothing} {count(total, 'picture')} could be used and {said}."
         return " ".join([sentence, *_of_quality(quality)])

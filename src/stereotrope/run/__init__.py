@@ -11,11 +11,14 @@ from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.lock import writing
 from stereotrope.run.reader import Run, open
-from stereotrope.run.seal import changes_told, is_sealed, write_seal
+from stereotrope.run.salvage import damage_of
+from stereotrope.run.seal import LEDGER, SEAL, changed_files, changes_told, is_sealed, write_seal
 from stereotrope.run.store import PictureStore, StoredPicture
 
 __all__ = [
     "FORMAT_VERSION",
+    "LEDGER",
+    "SEAL",
     "Engine",
     "Items",
     "Job",
@@ -27,7 +30,9 @@ __all__ = [
     "Stage",
     "StoredPicture",
     "Summary",
+    "changed_files",
     "changes_told",
+    "damage_of",
     "engine",
     "engine_of",
     "file_stem",

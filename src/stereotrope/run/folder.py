@@ -30,14 +30,14 @@ from stereotrope.run.lock import LOCK_FILES, RunLock
 from stereotrope.run.migration import info_of_format_1, refuse_taken_factors
 from stereotrope.run.place import record
 from stereotrope.run.salvage import SALVAGED
-from stereotrope.run.seal import break_seal
+from stereotrope.run.seal import LEDGER, break_seal
 from stereotrope.run.store import PictureStore
 from stereotrope.version import __version__
 
 FORMAT_VERSION = 2
 READABLE = (1, FORMAT_VERSION)
 """Formats that are read; what the first says otherwise is migrated on reading."""
-INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
+INFO, AUDIT = "run.json", "audit.yaml"
 FORGOTTEN = "forgotten"
 """Name in the ledger of items whose picture was lost, by key, until they are made again."""
 EMBEDDINGS_FOLDER = "embeddings"

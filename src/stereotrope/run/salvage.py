@@ -64,7 +64,7 @@ def mend_or_make(path: Path) -> str | None:
     if not path.exists():
         _build(path, ())
         return None
-    damage = _damage(path)
+    damage = damage_of(path)
     if damage is None:
         return None
     rows = _salvaged(path)
@@ -91,14 +91,17 @@ def _build(path: Path, rows: Iterable[LedgerRow]) -> None:
     sync_folder(path.parent)
 
 
-def _damage(path: Path) -> str | None:
-    """Say what is wrong with a ledger, None when every page and row is sound."""
+def damage_of(path: Path, *, uri: str | None = None) -> str | None:
+    """Say what is wrong with a ledger, None when every page and row is sound.
+
+    uri: How it is opened, where not to be written.
+    """
     with path.open("rb") as file:
         head = file.read(_FILE_HEADER)
     if not head.startswith(_MAGIC):
         return f"its header is not SQLite's; {path.stat().st_size} bytes"
     try:
-        with contextlib.closing(sqlite3.connect(path.absolute())) as connection:
+        with contextlib.closing(sqlite3.connect(uri or path.absolute(), uri=uri is not None)) as connection:
             (found,) = connection.execute("PRAGMA application_id").fetchone()
             (number,) = connection.execute("PRAGMA user_version").fetchone()
             said = [text for (text,) in connection.execute("PRAGMA integrity_check(3)")]

@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.errors import RunDamaged, StereotropeError
 from stereotrope.run.disk import write_atomic
 
-_SEAL, _LAST = "seal.json", "findings.parquet"
+SEAL, LEDGER, _LAST = "seal.json", "ledger.db", "findings.parquet"
 _SEALED = ("run.json", "audit.yaml", "*.parquet", "embeddings/*.parquet")
 
 
@@ -21,39 +21,40 @@ def write_seal(run: Path, *, before: Mapping[str, str | None] | None = None) -> 
     before: What these were, of files whose change is to be told further on.
     """
     text = json.dumps({**sealed_digests(run), **(before or {})}, sort_keys=True, indent=2)
-    write_atomic(run / _SEAL, f"{text}\n".encode())
+    write_atomic(run / SEAL, f"{text}\n".encode())
 
 
 def break_seal(run: Path) -> None:
     """Take the seal away before files are written, so that none counts as changed by hand meanwhile."""
-    (run / _SEAL).unlink(missing_ok=True)
+    (run / SEAL).unlink(missing_ok=True)
 
 
 def is_sealed(run: Path) -> bool:
     """Whether every table is there as it was written last, to the end."""
-    return (run / _SEAL).is_file() and not _changed(run)
+    return (run / SEAL).is_file() and not changed_files(run)
 
 
 @contextmanager
 def changes_told(run: Path) -> Iterator[Mapping[str, str | None]]:
     """Tell of files that were changed since they were written, where work on a run fails in any other way.
 
-    Gives their names, each with the SHA-256 that was written.
+    Gives their names, each with the SHA-256 that was written, and the ledger's where it is gone.
 
     Raises RunDamaged: Something failed that no error of ours explains, and a file was not what was written
         when the work began, or nothing says what was written.
     """
-    changed = _changed(run)
+    changed = changed_files(run)
     try:
-        yield {name: digest for name, digest in changed.items() if name != _SEAL}
+        lost = {} if (run / LEDGER).is_file() or not (run / SEAL).is_file() else {LEDGER: None}
+        yield {**{name: digest for name, digest in changed.items() if name != SEAL}, **lost}
     except (StereotropeError, OSError, MemoryError):
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if not changed:
             raise
         what = f"{', '.join(changed)} {'was' if len(changed) == 1 else 'were'} changed since the run was made"
-        if [*changed] == [_SEAL]:
-            what = f"{_SEAL}, which says what was written, is no longer there, and a file was changed"
+        if [*changed] == [SEAL]:
+            what = f"{SEAL}, which says what was written, is no longer there, and a file was changed"
         raise RunDamaged(
             f"{run}: {what} and cannot be read ({type(error).__name__}); continue the run with `stereotrope "
             "run audit.yaml -o <this folder>`: what was changed is made anew"
@@ -67,17 +68,17 @@ def was_written(run: Path, name: str) -> bool:
 
 def _sealed(run: Path) -> dict[str, str] | None:
     try:
-        sealed = json.loads((run / _SEAL).read_bytes())
+        sealed = json.loads((run / SEAL).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     return sealed if isinstance(sealed, dict) else None
 
 
-def _changed(run: Path) -> dict[str, str | None]:
+def changed_files(run: Path) -> dict[str, str | None]:
     """Names of files that are not as the seal has them, each with what it has; the seal's own without one."""
     sealed = _sealed(run)
     if sealed is None:
-        return {_SEAL: None} if (run / _LAST).exists() else {}
+        return {SEAL: None} if (run / _LAST).exists() else {}
     found = sealed_digests(run)
     names = sorted({*sealed, *found})
     return {name: sealed.get(name) for name in names if sealed.get(name) != found.get(name)}

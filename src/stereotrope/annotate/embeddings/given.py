@@ -21,7 +21,6 @@ from stereotrope.inputs.lookup import HASH, IMAGE_COLUMNS
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.inputs.rows import PARQUET, RowFile, read_rows
 from stereotrope.stats.vectors import Vector, unit_vector
-from stereotrope.tables import fingerprint_of
 
 _COLUMNS = {
     "image": ("the picture", (*IMAGE_COLUMNS, HASH)),
@@ -83,7 +82,7 @@ class GivenEmbeddings(FileAnnotator):
         self._read(found, _column(found, vector, "vector"))
         self._oddities = list(self.notes)
         parameters = {"image": image, "vector": vector}
-        self.fingerprint: str = fingerprint_of(f"embeddings:{name}", self.version, parameters, found.data)
+        self.identify("embeddings", parameters, found.data)
 
     def _read(self, found: RowFile, vector: str) -> None:
         """Tell vectors of pictures from those of texts, and note the rows that give neither."""
