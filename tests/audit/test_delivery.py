@@ -112,3 +112,30 @@ def test_more_than_was_asked_makes_up_for_nothing() -> None:
         "job “pilot”, group “old”)"
     ]
     assert sentences(a=9, b=3, c=3, d=3, asked=3) == []
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_few_labels_that_lack_are_told_where_they_are_all_of_a_condition(
+    tmp_path: Path, counted: bool
+) -> None:
+    jobs = [f"job{i}" for i in range(25)]
+    rows = [(f"{job}-{i}", job) for job in jobs for i in range(10)]
+
+    def warnings(labelled: list[str]) -> list[str]:
+        listed = ["image_id,occupation", *map(",".join, rows)]
+        labels = [f"{image},female" for image in labelled]
+        (tmp_path / "list.csv").write_text("\n".join(listed))
+        audit = study(
+            tmp_path,
+            prompts={"template": "A {occupation}", "occupation": jobs},
+            generators=[{"labels": "list.csv", "name": "one", "factors": ["occupation"]}],
+            counted=counted,
+        )
+        (tmp_path / "labels.csv").write_text("\n".join(["image_id,gender", *labels]))
+        return audit.run(tmp_path / "run").findings.filter(list="instrument")["sentence"].to_list()
+
+    assert warnings([image for image, job in rows if job != "job7"]) == [
+        "10 of 250 pictures have no label of the gender by the annotator “people” that can be used (not "
+        "labelled: 10); 10 of 10 with occupation “job7”, but 0 of 10 with occupation “job0”."
+    ]
+    assert warnings([image for image, job in rows if image != "job7-0"]) == []

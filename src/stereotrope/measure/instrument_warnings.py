@@ -50,7 +50,10 @@ def undelivered_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
 
 @finder("instrument", place=90)
 def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
-    """Attributes of which an annotator read too little, those without the same pictures in one finding."""
+    """Attributes of which an annotator read too little, those without the same pictures in one finding.
+
+    Too little is a part of all pictures, or of few of them all that are of one level of a factor.
+    """
     tidy = evidence.labels
     by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
     there = tidy.filter(~pl.col("excluded").fill_null("").is_in(list(PICTURE_REASONS)))
@@ -68,7 +71,7 @@ def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
             # Who is taken for right need not label all pictures: what was never asked is no failure.
             pictures = pictures.filter(~pl.col(_LOST) | (pl.col("excluded") != NOT_LABELLED))
         n, lost = pictures.height, pictures.filter(_LOST)
-        if lost.height <= _LITTLE_LABELLED * n:
+        if lost.height <= _LITTLE_LABELLED * n and not _loses_a_level(pictures, factors):
             continue
         reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
         annotator = key[1] if len(key) > 1 else None
@@ -84,15 +87,25 @@ def _unusable_counts(there: pl.DataFrame, by: Sequence[str], factors: Sequence[s
     for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
         counted = part.group_by(reason).agg(n=pl.col(N_SUBJECTS).sum())
         lost, n = counted.filter(reason.is_not_null()), int(counted["n"].sum())
-        if (missing := int(lost["n"].sum())) > _LITTLE_LABELLED * n:
+        counts = part.with_columns(reason.is_not_null().alias(_LOST), pl.col(N_SUBJECTS).alias(_N))
+        if (missing := int(lost["n"].sum())) > _LITTLE_LABELLED * n or _loses_a_level(counts, factors):
             reasons = sorted(lost.select("excluded", "n").iter_rows(), key=lambda i: (-i[1], i[0]))
-            counts = part.with_columns(reason.is_not_null().alias(_LOST), pl.col(N_SUBJECTS).alias(_N))
             where = _where(counts, factors)
             yield _unusable(key[1] if len(key) > 1 else None, [str(key[0])], missing, n, reasons, (), where)
 
 
+def _loses_a_level(pictures: pl.DataFrame, factors: Sequence[str]) -> bool:
+    """Whether no picture of some level of a factor, of enough to be told, has a label that can be used."""
+    if not pictures[_LOST].any():
+        return False
+    whole = (pl.col(_N).sum() >= SMALL_N) & pl.col(_LOST).all()
+    return any(pictures.drop_nulls(one).group_by(one).agg(whole.alias(_LOST))[_LOST].any() for one in factors)
+
+
 def _where(pictures: pl.DataFrame, factors: Sequence[str]) -> str:
     """Two levels of the factor by which labels are missing most unevenly, if that is beyond chance.
+
+    All against none is beyond it with the fewest pictures that are told.
 
     pictures: The factors, how many pictures ``_N`` a row stands for, and whether these are ``_LOST``.
     """
@@ -107,7 +120,7 @@ def _where(pictures: pl.DataFrame, factors: Sequence[str]) -> str:
             "share", "level"
         )
         least, *_, most = levels.rows(named=True)
-        if most["low"] > least["high"]:
+        if most["low"] > least["high"] or (most["k"] == most["n"] and not least["k"]):
             words = (
                 f"{one['k']} of {one['n']} with {clean(factor)} {quoted(str(one['level']))}"
                 for one in (most, least)
