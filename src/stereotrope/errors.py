@@ -21,6 +21,7 @@
     │       └── ModelMisconfigured  2   and the audit file or this shell is at fault
     ├── IncompleteError             3   the audit ended with something missing
     ├── BudgetError                 4   the cap on what calls may cost is reached
+    ├── GateError                   5   a run shows what its pipeline asked not to be there
     └── Interrupted                 130 stopped by the user (143 by SIGTERM); the same command continues
 
 A message names the thing, the rule, what was found and what to do.
@@ -122,6 +123,10 @@ class IncompleteError(StereotropeError, exit_code=3):
 
 class BudgetError(StereotropeError, exit_code=4):
     """The cap on what calls may cost is reached; what was paid for is kept."""
+
+
+class GateError(StereotropeError, exit_code=5):
+    """A run shows what its pipeline asked not to be there; nothing failed."""
 
 
 class Interrupted(StereotropeError, exit_code=130):

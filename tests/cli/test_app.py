@@ -10,11 +10,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from stereotrope.cli import main
 from stereotrope.cli.app import GIVES_BACK
 from stereotrope.run import RunFolder
+from stereotrope.run import open as open_run
 
 AUDIT = """\
 suite: objects
@@ -140,6 +142,31 @@ def test_data_goes_to_stdout_and_progress_to_stderr(first, stereotrope):
 def test_show_prints_json_for_scripts(finished, stereotrope):
     headline = json.loads(stereotrope("show", "runs/first", "--json", cwd=finished).out)
     assert {"title", "asked", "missing", "findings", "tables"} <= set(headline)
+    run = open_run(finished / "runs/first")
+    every = headline["every_finding"]
+    told = run.findings.filter(pl.col("list") != "summary")
+    assert [one["sentence"] for one in every] == told["sentence"].to_list()
+    assert sum(headline["comparisons"].values()) == run.comparisons.height
+    assert sum(len(one["ways"]) for one in every) == run.robustness.height
+    numbers = {"value", "low", "high", "level", "p_value", "q_value", "contrast", "reference"}
+    assert all(numbers <= set(one) for one in every)
+
+
+def test_what_a_pipeline_asks_ends_show_with_a_code_of_its_own_and_a_line_for_each_objection(
+    finished, stereotrope
+):
+    arguments = ["show", "runs/first", "--fail-on", "undecided", "--fail-on", "warnings"]
+    ended = stereotrope(*arguments, cwd=finished)
+    assert ended.code == 5
+    assert ended.err.startswith("error: runs/first: ")
+    assert ended.out == stereotrope("show", "runs/first", cwd=finished).out
+    assert stereotrope("show", "runs/first", "--fail-on", "incomplete", cwd=finished).code == 0
+
+
+def test_a_gate_that_nobody_knows_is_refused(finished, stereotrope):
+    ended = stereotrope("show", "runs/first", "--fail-on", "bias", cwd=finished)
+    assert ended.code == 2
+    assert "differences" in ended.err
 
 
 @pytest.mark.parametrize("options", [(), ("--no-color",)])

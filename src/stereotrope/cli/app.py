@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from stereotrope.cli.designing import design_audit
+from stereotrope.cli.gate import FailOn, objections
 from stereotrope.cli.listing import LISTING
 from stereotrope.cli.mitigating import mitigate_run
 from stereotrope.cli.options import (
@@ -26,7 +27,7 @@ from stereotrope.cli.options import (
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, settings
-from stereotrope.errors import Interrupted, RunError, StereotropeError, UsageError
+from stereotrope.errors import GateError, Interrupted, RunError, StereotropeError, UsageError
 from stereotrope.version import __version__
 
 _IN_THE_WAY = {
@@ -234,8 +235,14 @@ def report(
 
 
 @app.command(rich_help_panel="On a run")
-def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
-    """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
+def show(folder: RunFolderArgument, as_json: AsJson = False, fail_on: FailOn = None) -> None:
+    """Show the headline of a run: what was asked, what is missing, the findings, the main scores.
+
+    With --json also every finding with the numbers behind its sentence.
+
+    With --fail-on it ends with exit code 5 where the run shows what is named. Exit code 0 says then that it
+    was not found, not that it is not there: `stereotrope power` says what would have been.
+    """
     from stereotrope import report as reports
     from stereotrope.cli.console import known_words, print_headline
     from stereotrope.run import changes_told
@@ -248,6 +255,8 @@ def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
             print_json(headline)
         else:
             print_headline(headline, settings)
+    if told := objections(headline, fail_on or ()):
+        raise GateError("\n".join(f"{folder}: {one}" for one in told))
 
 
 @app.command(rich_help_panel="On a run")

@@ -28,7 +28,8 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
 
     run: An opened run.
     words: Makes the words of measures where the run stores none, as older ones do.
-    texts: Whether ``tables`` have their ``rows`` of text, of which a large run has very many.
+    texts: Whether ``tables`` have their ``rows`` of text and ``every_finding`` its rows, of which a large run
+        has very many.
 
     Returns: JSON-serialisable, its texts as stored (pass them through :mod:`stereotrope.escape`):
 
@@ -45,6 +46,9 @@ def headline(run: Run, *, words: Words | None = None, texts: bool = True) -> dic
       images, pattern}``, ``title`` being that of the list; ``pattern`` is null, or of several that say the
       same, of which this is the first, ``{id, sentence, varies, n_same, n_tested, n_opposite, others}`` with
       the sentences of the others;
+    - ``lists``, ``comparisons``: how many findings each list has, and how many comparisons end how;
+    - ``every_finding``: each finding as its table has it, with ``scope``, ``images`` and ``pattern`` as data,
+      and ``ways``, its rows of ``robustness``;
     - ``more``: title of a list → how many more findings it has, and in which table of the report;
     - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
       those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}`` and
@@ -85,6 +89,9 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
             | {column: row[column] for column in ("rank", "list", "kind", "sentence", "attribute", "measure")}
             for one, row in found
         ],
+        "lists": _numbers(material.findings["list"]),
+        "comparisons": _numbers(material.run.comparisons["verdict"]),
+        "every_finding": _every_finding(material) if texts else [],
         "more": {one.title: one.more_unfolded for one in material.first_findings if one.more_unfolded},
         "sections": [
             {"id": s.id, "title": s.title, "first": s.place < SCORES, "sentences": told, "tables": tables}
@@ -102,6 +109,26 @@ def _pattern(row: Mapping[str, Any], of: FindingList) -> dict[str, Any] | None:
     others = [other["sentence"] for other in of.again.get(row["pattern_id"], ())]
     told = {"id": row["pattern_id"], "sentence": row["pattern_sentence"], "others": others}
     return {**told, **json.loads(row["pattern_extent"])}
+
+
+def _numbers(names: pl.Series) -> dict[str, int]:
+    """How often each name stands there, in their order."""
+    return dict(names.drop_nulls().value_counts(sort=True).sort(names.name).iter_rows())
+
+
+def _every_finding(material: Material) -> list[dict[str, Any]]:
+    ways: dict[str, list[dict[str, Any]]] = {}
+    for way in material.run.robustness.iter_rows(named=True):
+        ways.setdefault(way.pop("finding_id"), []).append(way)
+    told = []
+    for row in material.findings.filter(pl.col("list").ne_missing("summary")).iter_rows(named=True):
+        row |= {"scope": json.loads(row["scope"] or "{}"), "images": image_ids(row)}
+        row |= {
+            "pattern": json.loads(row.pop("pattern_extent") or "null"),
+            "ways": ways.get(row["finding_id"], []),
+        }
+        told.append({column: value for column, value in row.items() if column != "image_ids"})
+    return told
 
 
 def title(material: Material) -> str:
