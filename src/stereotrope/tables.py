@@ -234,6 +234,11 @@ FINDINGS = (
     Column("attribute", _S, "attribute it is about, null where none"),
     Column("sentence", _S, "the finding in one full sentence with its numbers"),
     Column("measure", _S, "measure of the estimate behind it"),
+    Column("category", _S, "value of the attribute that is named, null where none"),
+    Column("numerator", _I, "pictures of the condition that show it; of what is told otherwise null"),
+    Column("n", _I, "pictures of the condition"),
+    Column("numerator_reference", _I, "pictures of the reference that show it"),
+    Column("n_reference", _I, "pictures of the reference"),
     Column(
         "value",
         _F,

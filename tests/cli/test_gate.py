@@ -29,7 +29,11 @@ def test_a_run_that_shows_nothing_of_it_passes(gate):
             },
             "1 of 40 comparisons differ; the first: It is pink",
         ),
-        ("undecided", {"comparisons": {"alike": 2, "not enough": 1_200}}, "1200 of 1202 comparisons are undecided"),
+        (
+            "undecided",
+            {"comparisons": {"alike": 2, "not enough": 1_200}},
+            "1200 of 1202 comparisons are undecided",
+        ),
         (
             "warnings",
             {"lists": {"instrument": 2}, "findings": [{"list": "instrument", "sentence": "Nobody checked."}]},

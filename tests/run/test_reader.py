@@ -60,6 +60,7 @@ def test_open_reads_tables_audit_and_info(folder: Path) -> None:
 @pytest.mark.parametrize(
     "lacking",
     [
+        ("category", "numerator", "n", "numerator_reference", "n_reference"),
         ("pattern_id", "pattern_sentence", "pattern_extent"),
         ("contrast", "reference"),
         ("contrast", "reference", "list", "value", "low", "high", "level", "q_value"),

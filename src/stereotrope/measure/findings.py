@@ -38,6 +38,8 @@ from stereotrope.tables import (
     polars_types,
 )
 
+_COUNTED = ("numerator", "n", "numerator_reference", "n_reference")
+"""Columns of what a finding counts: pictures that show its value, and all; of the condition, its reference."""
 _MOST_COMMON = 20
 """Descriptions that are told."""
 _MOST_NAMED = 6
@@ -327,7 +329,10 @@ def _row(
 ) -> dict[str, Any]:
     """One row of the table; ``unlike`` says of findings that they are others in levels of a factor."""
     c = candidate
-    sentence, images = (str(c.sentence), list(c.pictures())) if c.sentence else _share(c, evidence)
+    if c.sentence:
+        sentence, images, counts = str(c.sentence), list(c.pictures()), {"category": c.category}
+    else:
+        sentence, images, counts = _share(c, evidence)
     where = json.dumps(c.scope, ensure_ascii=False, sort_keys=True)
     value, low, high = c.interval or (None, None, None)
     if name == "difference" and value is not None:
@@ -354,6 +359,7 @@ def _row(
         "attribute": c.attribute,
         "sentence": "; ".join([sentence.removesuffix("."), *shown, *further, *filter(None, [c.doubt])]) + ".",
         "measure": c.measure,
+        **counts,
         "value": value,
         "low": low,
         "high": high,
@@ -364,8 +370,8 @@ def _row(
     }
 
 
-def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str]]:
-    """How often a value is labelled in a condition and in its reference, and the pictures that show it."""
+def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str], dict[str, Any]]:
+    """How often a value is labelled in a condition and in its reference, in words, pictures and numbers."""
     scope, wording, attribute = candidate.scope, candidate.wording, candidate.attribute
     if wording is None or attribute is None:
         raise TableError(
@@ -390,4 +396,6 @@ def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str]]
         what="pictures" if every else "counted pictures",
     )
     # A value that went away is shown by what came instead: every picture of the condition.
-    return sentence, here.get(value) or [image for listed in here.values() for image in listed]
+    images = here.get(value) or [image for listed in here.values() for image in listed]
+    known = (*seen, *(seen_before if seen_before[1] else (None, None)))
+    return sentence, images, {"category": value, **dict(zip(_COUNTED, known, strict=True))}

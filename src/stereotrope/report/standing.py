@@ -10,7 +10,7 @@ from typing import Any
 from stereotrope.plugins import OURS
 from stereotrope.report.contract import SECTIONS
 from stereotrope.report.kept import FOLDER, bytes_at, keep, read_kept
-from stereotrope.run import Run, is_sealed
+from stereotrope.run import LEDGER, Run, is_sealed
 from stereotrope.run.seal import sealed_digests
 from stereotrope.version import program_text_hash
 
@@ -60,6 +60,7 @@ class StandingReport:
         told = {
             "program": [program_text_hash(), *map(version, _LIBRARIES)],
             "run": sealed_digests(run.path),
+            "ledger": (run.path / LEDGER).is_file(),
             "spending": run.spending.rows(),
             "pictures": stamps,
             "options": dict(options),

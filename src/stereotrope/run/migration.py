@@ -81,6 +81,7 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
 _OF_LISTS = ("list", "value", "low", "high", "level", "p_value", "q_value")
 """Columns that findings have since there are several lists of them."""
 
+_OF_COUNTS = ("category", "numerator", "n", "numerator_reference", "n_reference")
 _OF_PATTERNS = ("pattern_id", "pattern_sentence", "pattern_extent")
 
 
@@ -89,7 +90,8 @@ def findings_of_now(table: pl.DataFrame) -> pl.DataFrame:
 
     Runs that had one list of them did not control its error: they are of none but warnings.
     """
-    later = ["contrast", "reference", *_OF_PATTERNS, *(_OF_LISTS if "list" not in table.columns else ())]
+    lists = _OF_LISTS if "list" not in table.columns else ()
+    later = ["contrast", "reference", *_OF_COUNTS, *_OF_PATTERNS, *lists]
     added = {name: pl.lit(None, _FINDING_TYPES[name]) for name in later if name not in table.columns}
     if "list" in added and "kind" in table.columns:
         added["list"] = pl.when(pl.col("kind") == "instrument").then(pl.lit("instrument"))
