@@ -65,6 +65,8 @@ def test_one_finding_a_condition_ranked_by_effect(labels, estimates) -> None:
         "In 19 of 20 pictures for women the product colour of the cup is “red”; in the baseline "
         "it is in 10 of 20; the divergence is 0.21 bits, where 0.02 is expected by chance"
     )
+    counted = ("category", "numerator", "n", "numerator_reference", "n_reference")
+    assert found.select(counted).rows() == [("pink", 20, 20, 2, 20), ("red", 19, 20, 10, 20)]
     assert json.loads(found["scope"][0]) == {"generator": "m", "object": "car", "group": "women"}
 
 
