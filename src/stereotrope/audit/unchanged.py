@@ -56,6 +56,7 @@ def measured_key(
             for call in plan.measures
         ],
         "references": plan.references,
+        "undelivered": [dict(one) for one in plan.undelivered],
         "cards": {name: check.card for name, check in plan.checks.items()},
         "look": [asdict(at.look), asdict(look)],
         "frames": {
