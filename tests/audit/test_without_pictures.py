@@ -141,6 +141,16 @@ def test_a_look_at_labels_alone_counts_the_pictures_that_were_labelled(run: st.R
     assert (again.pictures, again.identity == known.identity) == (300, False)
 
 
+def test_labels_of_pictures_that_nobody_had_labelled_are_another_look(run: st.Run) -> None:
+    some = run.labels.filter(pl.col("subject_id").is_in(run.images["image_id"].head(100).implode()))
+    with Ledger(run.path / "ledger.db", readonly=True) as ledger:
+        (known,) = looks_in(ledger)
+        before = look_at_run(ledger, run.images, some, [], planned=None).recorded
+        again = look_at_run(ledger, run.images, run.labels, [], planned=None).recorded
+    assert (before.pictures, before.identity == known.identity) == (100, False)
+    assert (again.pictures, again.identity == known.identity) == (300, True)
+
+
 def test_an_absent_picture_says_so_when_it_is_asked_for(run: st.Run) -> None:
     with pytest.raises(UsageError, match=r"has no picture: absent \(picture is not at hand\)"):
         run.picture(run.images["image_id"][0])

@@ -185,6 +185,8 @@ def _identity(images: pl.DataFrame, labels: pl.DataFrame) -> tuple[str, int]:
     own = labels.filter(*said).select("subject_id", "annotator")
     status, labelled = pl.col("status"), pl.col("image_id").is_in(own["subject_id"].implode())
     usable = counted.filter((status == "ok") | (status == "absent") & labelled).select("image_id")
+    unseen = counted.filter(status == "absent", ~labelled)  # labels of them that come later are new
+    told.add(unseen.select(pl.format("nobody {}", "image_id")))
     for name in own["annotator"].unique().sort():
         part = own.filter(annotator=name).select("subject_id")
         lacking = usable.join(
