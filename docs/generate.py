@@ -18,6 +18,7 @@ from stereotrope.cli import app
 from stereotrope.further_tables import TABLES
 from stereotrope.generate import GENERATORS
 from stereotrope.inputs import Entry
+from stereotrope.inputs.rubric import RUBRICS, rubric_named
 from stereotrope.measure import REGISTRY, MeasureInfo
 from stereotrope.mitigate import STRATEGIES
 from stereotrope.plugins import Registry
@@ -265,6 +266,26 @@ def palette_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def rubrics_page() -> str:
+    """Return every item of the rubrics that come with a package, by its id."""
+    parts = [
+        "# Rubrics",
+        "",
+        "Items of the rubrics that a judge takes by their name, `rubric: [occupational]`. The id of an item",
+        "is the `attribute` of its labels in every table, and the column of a file of answers",
+        "(`set_labels`), of people or of a judge elsewhere: [how to](../how-to/rubrics.md).",
+        "",
+    ]
+    for name in RUBRICS:
+        rubric = rubric_named([name])
+        parts += [f"## {name}", "", "| id | families | question |", "|---|---|---|"]
+        for item in rubric.items:
+            families = ", ".join(item.families or ("all",))
+            parts.append(f"| `{item.id}` | {families} | {_cell(item.text)} |")
+        parts += [""]
+    return "\n".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
     "tables.md": tables_page,
@@ -277,6 +298,7 @@ PAGES: dict[str, Callable[[], str]] = {
         "Strategies", STRATEGIES, "behind `--with` of [`stereotrope mitigate`](../how-to/mitigate.md)"
     ),
     "palette.md": palette_page,
+    "rubrics.md": rubrics_page,
 }
 
 
