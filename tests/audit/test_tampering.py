@@ -194,3 +194,16 @@ def test_measuring_from_python_tells_what_was_changed(finished, tmp_path):
     frame.with_columns(pl.lit(None, pl.String).alias("generator")).write_parquet(folder / "images.parquet")
     with pytest.raises(RunDamaged, match=r"images\.parquet was changed since the run was made"):
         audit.measure(folder)
+
+
+def test_pictures_that_are_gone_are_told_by_show(finished, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    next(folder.glob("pictures/*/*")).unlink()
+    missing = report.headline(open_run(folder))["missing"]
+    (told,) = missing["items"]
+    assert told.startswith("1 of 12 pictures is not in the run's folder any more. Labels and scores are of")
+    assert missing["sentence"].startswith("All 12 pictures could be used")
+    shutil.rmtree(folder / "pictures")
+    (told,) = report.headline(open_run(folder))["missing"]["items"]
+    assert told.startswith("12 of 12 pictures are not in the run's folder any more.")

@@ -11,6 +11,7 @@ from stereotrope.escape import ellipsis, visible
 from stereotrope.report.contract import SCORES, sections_in_order, series_in_order
 from stereotrope.report.datatable import estimate_text, heads_of
 from stereotrope.report.finding_lists import FindingList
+from stereotrope.report.lost_pictures import lost_by_name
 from stereotrope.report.material import Material, Words, image_ids, words
 from stereotrope.report.missing_counts import missing_table, n_not_made
 from stereotrope.report.numbers import count, interval, probability, thousands
@@ -75,7 +76,7 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
         "asked": asked(material),
         "counts": _counts(material),
         "summary": summary(material),
-        "missing": missing_table(material),
+        "missing": missing_table(material, lost_by_name(material.run)),
         "tested": material.tested,
         "untested": material.untested,
         "looks": material.looks,
