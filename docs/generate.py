@@ -88,7 +88,7 @@ def tables_page() -> str:
         "",
     ]
     names = ("PROMPTS", "IMAGES", "LABELS", "EMBEDDINGS", "ESTIMATES", "FINDINGS", "REFERENCE")
-    for name in (*names, "SUBJECTS"):
+    for name in (*names, "COMPARISONS", "ROBUSTNESS", "SUBJECTS"):
         parts += [f"## {name.lower()}", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{c.name}` | {c.type} | {_cell(c.doc)} |" for c in getattr(tables, name)]
         parts += [""]

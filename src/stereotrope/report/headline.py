@@ -90,8 +90,8 @@ def headline_of(material: Material, *, texts: bool = True) -> dict[str, Any]:
             | {column: row[column] for column in ("rank", "list", "kind", "sentence", "attribute", "measure")}
             for one, row in found
         ],
-        "lists": _numbers(material.findings["list"]),
-        "comparisons": _numbers(material.run.comparisons["verdict"]),
+        "lists": _numbers(material.findings, "list"),
+        "comparisons": _numbers(material.run.comparisons, "verdict"),
         "every_finding": _every_finding(material) if texts else [],
         "more": {one.title: one.more_unfolded for one in material.first_findings if one.more_unfolded},
         "sections": [
@@ -112,9 +112,11 @@ def _pattern(row: Mapping[str, Any], of: FindingList) -> dict[str, Any] | None:
     return {**told, **json.loads(row["pattern_extent"])}
 
 
-def _numbers(names: pl.Series) -> dict[str, int]:
-    """How often each name stands there, in their order."""
-    return dict(names.drop_nulls().value_counts(sort=True).sort(names.name).iter_rows())
+def _numbers(rows: pl.DataFrame, column: str) -> dict[str, int]:
+    """How often each name stands in a column, in their order."""
+    if rows.is_empty():
+        return {}
+    return dict(rows[column].drop_nulls().value_counts().sort(column).iter_rows())
 
 
 def _every_finding(material: Material) -> list[dict[str, Any]]:
