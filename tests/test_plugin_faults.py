@@ -10,12 +10,14 @@ import pytest
 import stereotrope as st
 from stereotrope import report
 from stereotrope.annotate import ANNOTATORS
-from stereotrope.errors import IncompleteError, PluginError, StereotropeError
+from stereotrope.clients import Expectation
+from stereotrope.errors import BudgetError, IncompleteError, PluginError, StereotropeError
 from stereotrope.generate import GENERATORS
 from stereotrope.plugins import OURS, Registry
 
 NAMES = ("brush", "parts", "tone", "depth", "twins", "after")
 GOOD = """
+import asyncio
 import hashlib
 import io
 
@@ -105,6 +107,27 @@ def leave(*given):
     raise SystemExit(0)
 
 
+def press(*given):
+    raise KeyboardInterrupt
+
+
+async def cancel(*given):
+    raise asyncio.CancelledError
+
+
+class Dumb(BaseException):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+def odd(*given):
+    raise Dumb
+
+
+def talk(*given):
+    raise ValueError("so\\n" * 900)
+
+
 def listed(self, designed):
     pictures = [(*row, seed) for row in designed.select("prompt_id", "text").rows() for seed in range(4)]
     asked = [
@@ -120,7 +143,9 @@ ENTRIES = """
 
 for made in (Brush, Parts, Tone, Depth, Twins, After):
     def make(options, context, made=made):
-        return made()
+        one = made()
+        one.account = context.account
+        return one
 
     make.__name__ = entry = made.__name__.lower()
     chosen = type(f"{entry}Options", (Options,), {"__annotations__": {entry: None}, entry: None})
@@ -143,6 +168,14 @@ FAULTS = {
     "brush": [
         ("Brush.process = boom", "KeyError: 'boom'"),
         ("Brush.process = leave", "SystemExit: 0"),
+        ("Brush.process = press", "(KeyboardInterrupt)"),
+        ("Brush.process = cancel", "(CancelledError)"),
+        ("Brush.process = odd", "(Dumb)"),
+        ("Brush.process = talk", "so so so …); mend the package"),
+        (
+            "Brush.process = lambda self, request: ImageResult(picture(request), 'ok', cost=0.02)",
+            "a picture cost 0.02 US dollars, and no call to the provider '' and model '' of its generator is",
+        ),
         ("Brush.check = boom", "KeyError: 'boom'"),
         ("Brush.requests = boom", "KeyError: 'boom'"),
         ("Brush.requests = lambda self, designed: 5", "requests must give"),
@@ -188,6 +221,18 @@ FAULTS = {
         ("Parts.needs = 'tone'", "must be tuples of texts, found 'tone'"),
         ("Parts.subject = 'planet'", "subject must be one of image, region, set, text"),
         ("Parts.attributes = ['part']", "attributes a mapping; found"),
+        (
+            "Parts.attributes = {'part': ('left', 'left')}",
+            "values of one, must differ, and none be empty; found",
+        ),
+        (
+            "Parts.attributes = {'part': ('left', ' ')}",
+            "values of one, must differ, and none be empty; found",
+        ),
+        (
+            "Parts.attributes = {'part': None, '': None}",
+            "values of one, must differ, and none be empty; found",
+        ),
         *(
             (
                 f"Parts.process = lambda self, picture: [Label('part', 'left', region='{region}')]",
@@ -207,6 +252,8 @@ FAULTS = {
     "tone": [
         ("Tone.process = boom", "KeyError: 'boom'"),
         ("Tone.process = leave", "SystemExit: 0"),
+        ("Tone.process = press", "(KeyboardInterrupt)"),
+        ("Tone.process = lambda self, picture: [Label('tone', '')]", "a value must not be empty"),
         ("async def looks(self, picture):\n    boom()\nTone.process = looks", "KeyError: 'boom'"),
         ("Tone.require = boom", "KeyError: 'boom'"),
         ("Tone.setup = boom", "KeyError: 'boom'"),
@@ -260,6 +307,10 @@ FAULTS = {
                 ("subject_kind", "'planet'"),
                 ("annotator", "'tone'"),
             )
+        ),
+        (
+            f"{DERIVED}derive(self, images, labels).with_columns(value=pl.lit(''))",
+            "a value must not be empty",
         ),
         (
             f"{DERIVED}derive(self, images, labels).with_columns(status=pl.lit('odd'))",
@@ -368,6 +419,39 @@ def test_what_is_expected_of_a_plug_in_is_blamed_where_it_is_asked_for(faulty, c
     ):
         with pytest.raises(PluginError, match=f"{group} of the package faulty fails .*{said}"):
             one.expect(2)
+
+
+def test_a_plug_in_that_somebody_serves_has_a_price_that_is_not_known_until_it_says_it(tmp_path, faulty):
+    audit = faulty("Brush.provider, Brush.model = 'shop', 'brush'")
+    (brush,) = audit.plan().generators
+    assert brush.expect(audit.plan().requests) == Expectation(4, None, None, None, None)
+    audit.run(tmp_path / "run")  # beside an annotator of a package
+    assert st.open(tmp_path / "run").labels.height
+    assert faulty().plan().generators[0].expect(audit.plan().requests) is None
+
+
+BOOKED = """
+from stereotrope.clients import Call
+
+
+def buy(self, request):
+    key = self.account.begin("shop", "brush", "image", expected=0.02)
+    self.account.finish(key, Call("shop", "brush", "image", "ok", images=1, cost=0.02))
+    return ImageResult(picture(request), "ok", cost=0.02)
+
+
+Brush.provider, Brush.model, Brush.process = "shop", "brush", buy
+"""
+
+
+def test_what_a_plug_in_books_is_counted_and_capped(tmp_path, faulty):
+    audit = faulty(BOOKED)
+    with pytest.raises(BudgetError, match=r"generate: brush: 2 of 4 missing: the cap of 0.0500"):
+        audit.run(tmp_path / "run", max_cost=0.05)
+    spending = st.open(tmp_path / "run").spending
+    assert spending.select("provider", "begun", "cost").rows() == [("shop", 2, 0.04)]
+    audit.run(tmp_path / "run")
+    assert st.open(tmp_path / "run").spending["cost"].to_list() == [0.08]
 
 
 @pytest.mark.parametrize("cost", ["-1", "'odd'", "float('inf')"])

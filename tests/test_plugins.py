@@ -86,6 +86,29 @@ def test_a_measure_reads_the_frame_of_another_package(tmp_path):
             "finders: 'few_labels' of the package counting fails (TypeError: object of type 'NoneType'",
         ),
         (
+            ("measures",),
+            MEASURE.replace("float(part.height)", "None"),
+            "measures: 'label_count' of the package counting fails (ValueError: a value that is null has its "
+            "reason in the column undefined; a row of label_count has none); mend the package",
+        ),
+        (
+            ("measures", "finders"),
+            MEASURE + FINDER.replace('row["measure"], sentence)', 'row["measure"], lambda: len(None))'),
+            "finders: 'few_labels' of the package counting fails (TypeError: object of type 'NoneType'",
+        ),
+        (
+            ("measures", "finders"),
+            MEASURE + FINDER.replace('row["measure"], sentence)', 'row["measure"], sentence, p=0.5)'),
+            "finders: 'few_labels' of the package counting fails (ValueError: a tested candidate of the kind "
+            "'few_labels' has a sentence and no interval; give it",
+        ),
+        (
+            ("measures", "tables"),
+            f"{MEASURE}\nfrom stereotrope.further_tables import further_table\n"
+            "further_table((), caption='counts')(lambda sources: None)",
+            "tables: counting brings '<lambda>'; a table has the name of its function, of letters",
+        ),
+        (
             ("measures", "sections"),
             MEASURE + SECTION.replace("    return [f", "    raise OSError('no')\n    return [f"),
             "sections: 'counts' of the package counting fails (OSError: no); mend the package",
@@ -238,6 +261,32 @@ def test_a_command_of_another_package_is_in_the_help_with_its_origin_and_runs(tm
     assert "Look at lamps. (from lighting)" in whole.stdout
     assert "Count the lamps. (from lighting)" in group.stdout
     assert (counted.stdout, as_json.stdout) == ("3\n", '{\n  "lamps": 3\n}\n')
+
+
+@pytest.mark.parametrize(
+    ("fails", "code", "message"),
+    [
+        (
+            "raise KeyError('lamps')",
+            2,
+            "error: commands: 'lamps count' of the package lighting fails (KeyError: 'lamps')",
+        ),
+        ("import typer; raise typer.Exit(3)", 3, ""),
+        ("import typer; raise typer.BadParameter('no lamps')", 2, "no lamps"),
+        ("raise SystemExit(4)", 4, ""),
+    ],
+)
+def test_a_command_of_another_package_that_fails_names_it_and_one_that_ends_does_not(
+    tmp_path, fails, code, message
+):
+    failing = SUITE["commands.py"].replace(
+        "    from stereotrope.terminal", f"    {fails}\n    from stereotrope.terminal"
+    )
+    install_suite(tmp_path, SUITE | {"commands.py": failing})
+    (done,) = together(tmp_path, "lamps count", site=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+    assert message in done.stderr
+    assert ("lighting" in done.stderr) == ("lighting" in message)
 
 
 @pytest.mark.parametrize(("file", "command"), [("suite.yaml", "suites"), ("audit.yaml", "init lamps")])

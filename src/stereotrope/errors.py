@@ -27,6 +27,7 @@
 A message names the thing, the rule, what was found and what to do.
 """
 
+import contextlib
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
@@ -131,6 +132,13 @@ class GateError(StereotropeError, exit_code=5):
 
 class Interrupted(StereotropeError, exit_code=130):
     """Stopped by the user; what was finished is kept and the same command continues."""
+
+
+def said_by(error: BaseException) -> str:
+    """What an error says, in one line; nothing of one that cannot say it, as of code of others."""
+    with contextlib.suppress(Exception):
+        return " ".join(str(error).split())
+    return ""
 
 
 def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") -> str:

@@ -58,12 +58,20 @@ TABLES: Registry[FurtherTable] = Registry(
 def further_table(columns: Sequence[Column], *, caption: str) -> Callable[[Fill], Fill]:
     """Return the decorator that adds the function that fills a further table, under its name.
 
-    Raises PluginError: The name is that of a table of every run, or another has it.
+    Raises PluginError: The name is none of a file, that of a table of every run, or another has it.
     """
 
     def registered(fill: Fill) -> Fill:
+        if not fill.__name__.isidentifier():
+            raise PluginError(
+                f"tables: {TABLES.importing} brings {fill.__name__!r}; a table has the name of its function, "
+                "of letters, digits and _: rename it"
+            )
         if fill.__name__ in RUN_TABLES:
-            raise PluginError(f"tables: {fill.__name__!r} is a table of every run; rename the function")
+            raise PluginError(
+                f"tables: {TABLES.importing} brings {fill.__name__!r}, which is a table of every run; rename "
+                "the function"
+            )
         TABLES.add(fill.__name__, FurtherTable(fill.__name__, tuple(columns), caption, fill))
         return fill
 

@@ -18,17 +18,21 @@ import inspect
 import os
 import pkgutil
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from stereotrope.errors import PluginError, StereotropeError
+from stereotrope.errors import PluginError, StereotropeError, said_by
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 OURS = "stereotrope"
 """Where what comes with this package is from."""
+
+_LONGEST = 600
+"""Characters of what an error of others says, in a message of ours."""
 
 P = TypeVar("P")
 _Made = TypeVar("_Made")
@@ -66,6 +70,11 @@ class Registry(Mapping[str, P], Generic[P]):
             )
         self._plugins[name], self._origins[name] = plugin, self._origin
 
+    @property
+    def importing(self) -> str:
+        """Name of the distribution whose code is imported just now."""
+        return self._origin
+
     def origin(self, name: str) -> str:
         """Name of the distribution that a plug-in comes with."""
         self._load()
@@ -83,13 +92,13 @@ class Registry(Mapping[str, P], Generic[P]):
             yield
         except StereotropeError:
             raise
-        except (Exception, SystemExit) as error:  # code of others may raise anything
-            if self.origin(name) == OURS:
+        except BaseException as error:  # code of others may raise anything
+            if self.origin(name) == OURS or _asks_to_stop(error):
                 raise
             without = "uninstall it: every audit uses it" if self._always else f"do without {name!r}"
             raise PluginError(
-                f"{self.group}: {name!r} of the package {self.origin(name)} fails ({type(error).__name__}: "
-                f"{' '.join(str(error).split())}); mend the package, or {without}"
+                f"{self.group}: {name!r} of the package {self.origin(name)} fails ({_words_of(error)}); "
+                f"mend the package, or {without}"
             ) from error
 
     def made(self, name: str, make: Callable[[], _Made], contract: Any, check: Check) -> _Made:
@@ -134,9 +143,11 @@ class Registry(Mapping[str, P], Generic[P]):
                     self._import(point.value)
                 except PluginError:
                     raise
-                except (Exception, SystemExit) as error:  # code of others may raise anything
+                except BaseException as error:  # code of others may raise anything
+                    if _asks_to_stop(error):
+                        raise
                     raise PluginError(
-                        f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
+                        f"{self.group}: {self._origin} cannot be loaded ({_words_of(error)}); "
                         f"mend the package {point.value}, or uninstall it"
                     ) from error
         finally:
@@ -149,6 +160,26 @@ class Registry(Mapping[str, P], Generic[P]):
             last = inner.name.rpartition(".")[2]
             if not last.startswith("_") and (inner.ispkg or self._modules in (None, last)):
                 self._import(inner.name)
+
+
+def _asks_to_stop(error: BaseException) -> bool:
+    """Whether an error came from outside the code that it ended: Ctrl-C, or an end of what is awaited."""
+    asyncio = sys.modules.get("asyncio")  # slow to import, and nothing is awaited before it was
+    if asyncio is not None and isinstance(error, asyncio.CancelledError):
+        with contextlib.suppress(RuntimeError):  # no event loop here
+            task = asyncio.current_task()
+            return task is not None and task.cancelling() > 0
+        return False
+    if isinstance(error, KeyboardInterrupt):
+        return threading.current_thread() is threading.main_thread()  # no other one gets signals
+    return isinstance(error, GeneratorExit)
+
+
+def _words_of(error: BaseException) -> str:
+    """Kind of an error and what it says, in one line that is not too long."""
+    said = said_by(error)
+    cut = said if len(said) <= _LONGEST else f"{said[:_LONGEST].rstrip()} …"
+    return f"{type(error).__name__}: {cut}" if cut else type(error).__name__
 
 
 class _Guarded:

@@ -75,6 +75,11 @@ def _require_annotator(one: Annotator) -> None:
             raise TypeError(
                 f"needs, gives, reads, several and value lists must be tuples of texts, found {texts!r:.80}"
             )
+    for words in ([*one.attributes], *filter(None, one.attributes.values())):
+        if len({word for word in words if word.strip()}) < len(words):
+            raise ValueError(
+                f"names of attributes, and values of one, must differ, and none be empty; found {words!r:.80}"
+            )
 
 
 def _labels(one: Annotator, subject: Any, result: Iterable[Any]) -> list[Label]:
@@ -88,11 +93,18 @@ def _label(one: Annotator, subject: Any, label: Any) -> Label:
         raise TypeError(f"process must give labels of {', '.join(one.attributes)}, found {label!r:.120}")
     if label.region is not None:
         _require_box(label.region, *(subject.size if one.subject == "image" else (0, 0)))
+    _require_said([label.value])
     values = one.attributes[label.attribute]
     if label.value is None or values is None or label.value in values:
         return label
     reason = f'answered "{label.value:.100}", which is not among the options'
     return replace(label, value=None, status="invalid", rationale=reason)
+
+
+def _require_said(values: Iterable[str | None]) -> None:
+    """Raise ValueError where a value says nothing: that is None, with a status."""
+    if any(value is not None and not value.strip() for value in values):
+        raise ValueError("a value must not be empty; give none and the status unclear, or no label")
 
 
 def _require_box(region: str, width: int, height: int) -> None:
@@ -133,6 +145,7 @@ def _require_derived(one: Annotator, images: pl.DataFrame, known: pl.DataFrame, 
     names = [field.name for field in fields(Label)]
     for row in told.select(names).iter_rows():
         Label(*row)
+    _require_said(told["value"].unique())
     boxes = told.filter(pl.col("region").is_not_null()).join(known, on=["subject_id", "region"], how="anti")
     sizes = {image_id: size for image_id, *size in images.select("image_id", "width", "height").iter_rows()}
     for subject_id, region in boxes.select("subject_id", "region").iter_rows():

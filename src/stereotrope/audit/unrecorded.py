@@ -118,7 +118,7 @@ def _left_by_a_stop(plan: Plan) -> int:
     here: list[Generator | Annotator] = [
         one for one in plan.generators if not isinstance(one, RemoteGenerator)
     ]
-    here += [one for one in plan.annotators if type(one).made is not Annotator.made]
+    here += [one for one in plan.annotators if one.__class__.made is not Annotator.made]
     return _FEW + sum(
         max(one.concurrency * one.batch * (_AT_ONCE if one.quick else 1), _AT_ONCE) for one in here
     )

@@ -27,7 +27,7 @@ from stereotrope.cli.options import (
 from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import keeps, signals_end_the_command
 from stereotrope.commands import AsJson, settings
-from stereotrope.errors import GateError, Interrupted, RunError, StereotropeError, UsageError
+from stereotrope.errors import GateError, Interrupted, RunError, StereotropeError, UsageError, said_by
 from stereotrope.version import __version__
 
 _IN_THE_WAY = {
@@ -412,7 +412,7 @@ def _told(error: Exception) -> list[StereotropeError]:
 def _short_of(error: BaseException | None) -> str | None:
     """What the machine lacks, where that is behind an error, and what to do."""
     while error is not None:
-        number, said = getattr(error, "errno", None), str(error).lower()
+        number, said = getattr(error, "errno", None), said_by(error).lower()
         if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in said:
             what, remedy = "too many files are open", "raise the limit (`ulimit -n 4096`)"
         elif isinstance(error, MemoryError) or number == errno.ENOMEM:

@@ -1,6 +1,8 @@
 """The commands that suites and other packages bring, beside those of :mod:`stereotrope.cli.app`."""
 
+import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -62,7 +64,23 @@ def _refuse_taken(commands: list[Command], taken: bool) -> None:
 def _add(app: typer.Typer, command: Command, panel: str | None) -> None:
     first, *rest = (inspect.getdoc(command.function) or "").split("\n", 1)
     name, about = command.name.rpartition(" ")[2], "\n".join([_from(first, command), *rest])
-    app.command(name=name, help=about, rich_help_panel=panel)(command.function)
+    app.command(name=name, help=about, rich_help_panel=panel)(_blaming(command))
+
+
+def _blaming(command: Command) -> Callable[..., None]:
+    """The function of a command, of which another package's is blamed for its errors."""
+
+    @functools.wraps(command.function)
+    def carried_out(**given: Any) -> None:
+        try:
+            command.function(**given)
+        except Exception as error:  # code of others may raise anything
+            if isinstance(error, OSError | MemoryError) or type(error).__module__.startswith("typer."):
+                raise
+            with COMMANDS.blamed(command.name):
+                raise
+
+    return command.function if COMMANDS.origin(command.name) == OURS else carried_out
 
 
 def _from(text: str, command: Command) -> str:

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -166,7 +167,9 @@ class Generator(ABC):
     concurrency: Threads, or calls in flight, at most.
     batch: Pictures that ``process_batch``, where it has one, is given at once.
     seeded: Whether the request's seed is sent; else pictures of one prompt are numbered.
-    provider, model: Who serves it, and what it is called there; empty where nobody is asked.
+    provider, model: Who serves it, and what it is called there; empty where nobody is asked. Its calls are
+        booked on the account of its context under both, as :class:`stereotrope.clients.Caller` does: else no
+        cap would hold.
     libraries: Further libraries whose version can change a picture.
     files: After :meth:`requests`: files that list its pictures, each with the SHA-256 of its
         bytes.
@@ -240,8 +243,11 @@ class Generator(ABC):
         raise NotImplementedError
 
     def expect(self, requests: pl.DataFrame) -> Expectation | None:
-        """Say what calls, money and time these requests will take; None where they are free."""
-        return None
+        """Say what calls, money and time these requests will take; None where they are free.
+
+        By default those of one that is served by somebody are a call each, of a price that is not known.
+        """
+        return Expectation(requests.height, None, None, None, None) if self.provider else None
 
 
 class CountableGenerator(Generator):
@@ -324,20 +330,36 @@ def create(
     Raises UsageError: The entry or an option cannot be used; the nearest known one is named.
     """
     entry, options = read_entry(spec, GENERATORS, "generator", model="images")
-    context = Context(Path(relative_to or "."), Account() if account is None else account, counted)
-    return GENERATORS.made(entry.name, lambda: entry.make(options, context), Generator, _checked)
+    booked = Account() if account is None else account
+    context = Context(Path(relative_to or "."), booked, counted)
+    return GENERATORS.made(
+        entry.name, lambda: entry.make(options, context), Generator, partial(_checked, booked)
+    )
 
 
 _GIVES = {"process": ImageResult, "check": str | None, "requests": tuple | None, "expect": Expectation | None}
 
 
-def _checked(one: Generator, method: str, given: tuple[Any, ...], result: Any) -> Any:
+def _checked(booked: Account, one: Generator, method: str, given: tuple[Any, ...], result: Any) -> Any:
     require_result(_GIVES, method, given, result)
+    for each in {"process": [result], "process_batch": result}.get(method, ()):
+        if isinstance(each, ImageResult) and each.cost:
+            _require_booked(booked, one, each.cost)
     if method == "make":
         require_facts(one, kind=str, name=str, fingerprint=str, concurrency=int, batch=int)
     if method == "requests" and result is not None:
         _require_listed(result, *given)
     return result
+
+
+def _require_booked(account: Account, one: Generator, cost: float) -> None:
+    """Raise ValueError where a picture cost something and no call to its model stands in the account."""
+    if not any((total.provider, total.model) == (one.provider, one.model) for total in account.totals()):
+        raise ValueError(
+            f"a picture cost {cost:g} US dollars, and no call to the provider {one.provider!r} and model "
+            f"{one.model!r} of its generator is booked, so that no cap can hold; ask through "
+            "stereotrope.clients.Caller with the account of the context"
+        )
 
 
 def _require_listed(listed: tuple[Any, ...], designed: pl.DataFrame | None = None) -> None:

@@ -259,6 +259,8 @@ class MeasureCall:
             else:
                 made = self.info.function(data, **{**self.arguments, **self.tables})
             _require_estimates(made, {*self.info.rows, *(self.reads if self.info.marks else ())})
+            if REGISTRY.origin(self.name) != OURS:
+                _require_reasons(made)
             return _with_instrument(made, data)
 
 
@@ -308,6 +310,16 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
             f"{name} {row[name]:g}" for name in _IMPOSSIBLE[what].meta.root_names() if row[name] is not None
         )
         raise ValueError(f"{what}; a row of {row['measure']} has {told}")
+
+
+def _require_reasons(made: pl.DataFrame) -> None:
+    """Refuse, by a ValueError, a value that is not there without a word why."""
+    silent = made.filter(pl.col("value").is_null(), pl.col("undefined").fill_null("").str.strip_chars() == "")
+    if silent.height:
+        raise ValueError(
+            "a value that is null has its reason in the column undefined; a row of "
+            f"{silent['measure'][0]} has none"
+        )
 
 
 def scope_columns(estimates: pl.DataFrame) -> list[str]:

@@ -298,7 +298,11 @@ def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str])
     schema = {name: types[name] for name in (first, second, *factors, *rest)}
     materialised = [_stored(row) for row in rows]
     if unknown := {key for row in materialised for key in row} - set(schema):
-        raise TableError(f"estimates: unknown column {', '.join(map(repr, sorted(unknown)))}")
+        known = ", ".join(factors) or "none"
+        raise TableError(
+            f"estimates: unknown column {', '.join(map(repr, sorted(unknown)))}; name one of a factor among "
+            f"`factors`, found: {known}"
+        )
     columns = {name: [row.get(name) for row in materialised] for name in schema}
     for name in (name for name, kind in schema.items() if kind.is_integer()):
         if parts := [n for n in columns[name] if isinstance(n, float) and n == n and n % 1]:
