@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 
 import stereotrope as st
-from stereotrope import report
+from stereotrope import mitigate, report
 from stereotrope.annotate import ANNOTATORS
 from stereotrope.clients import Expectation
 from stereotrope.errors import BudgetError, IncompleteError, PluginError, StereotropeError
 from stereotrope.generate import GENERATORS
+from stereotrope.mitigate import STRATEGIES
 from stereotrope.plugins import OURS, Registry
 
 NAMES = ("brush", "parts", "tone", "depth", "twins", "after")
@@ -309,6 +310,10 @@ FAULTS = {
             )
         ),
         (
+            f"{DERIVED}derive(self, images, labels).with_columns(value=pl.lit('odd'))",
+            "derive must give values of 'after' of its list, found 'odd'",
+        ),
+        (
             f"{DERIVED}derive(self, images, labels).with_columns(value=pl.lit(''))",
             "a value must not be empty",
         ),
@@ -421,6 +426,13 @@ def test_what_is_expected_of_a_plug_in_is_blamed_where_it_is_asked_for(faulty, c
             one.expect(2)
 
 
+def test_the_size_of_a_picture_is_read_from_it_whatever_a_plug_in_says(tmp_path, faulty):
+    faulty("Brush.process = lambda self, request: ImageResult(picture(request), 'ok', size=(1, 'x'))").run(
+        tmp_path / "run"
+    )
+    assert set(tables(tmp_path / "run")["images.parquet"].select("width", "height").rows()) == {(24, 16)}
+
+
 def test_a_plug_in_that_somebody_serves_has_a_price_that_is_not_known_until_it_says_it(tmp_path, faulty):
     audit = faulty("Brush.provider, Brush.model = 'shop', 'brush'")
     (brush,) = audit.plan().generators
@@ -496,3 +508,39 @@ def test_a_package_that_exits_is_one_message_of_the_command(tmp_path):
     assert refused.returncode == 2
     (message,) = [line for line in refused.stderr.splitlines() if not line.endswith("done before")]
     assert message.startswith("error: generators: faulty cannot be loaded (SystemExit: 0); mend the package")
+
+
+KEEP = """
+from stereotrope.inputs.options import Options
+from stereotrope.mitigate import Rewrite, Strategy, strategy
+
+
+class Keep(Strategy):
+    name = fingerprint = "keep"
+    may_keep = True
+
+    def process(self, case):
+        return Rewrite("another prompt", "kept")
+
+
+class KeepOptions(Options):
+    keep: None = None
+
+
+@strategy(KeepOptions, summary="keeps", example="keep")
+def keep(options, context):
+    return Keep()
+"""
+
+
+def test_a_strategy_that_keeps_another_prompt_is_blamed(monkeypatch):
+    monkeypatch.setattr(STRATEGIES, "_plugins", {**STRATEGIES, **STRATEGIES._plugins})
+    monkeypatch.setattr(STRATEGIES, "_origins", dict(STRATEGIES._origins))
+    monkeypatch.setattr(Registry, "_origin", "faulty")
+    exec(KEEP, {"__name__": "faulty"})
+    monkeypatch.setattr(Registry, "_origin", OURS)
+    one = mitigate.create("keep")
+    with pytest.raises(
+        PluginError, match=r"strategies: 'keep' of the package faulty fails .*what is kept is"
+    ):
+        one.process(mitigate.Case("a cup", "a cup"))

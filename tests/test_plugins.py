@@ -140,6 +140,19 @@ def test_an_annotator_of_another_package_is_listed_and_looks(tmp_path):
     assert message in " ".join(refused.stderr.split())
 
 
+def test_options_of_another_package_that_fail_are_one_message_that_names_it(tmp_path):
+    fails = "    @field_validator('limit')\n    @classmethod\n    def fails(cls, value):\n"
+    fails += "        raise KeyError('limit')\n"
+    code = ANNOTATOR.replace("le=255)\n", f"le=255)\n\n{fails}").replace(
+        "import Field", "import Field, field_validator"
+    )
+    install(tmp_path, code)
+    (tmp_path / "audit.yaml").write_text(AUDIT.replace("[colour]", "[{brightness: , limit: 5}]"))
+    (done,) = together(tmp_path, "run audit.yaml -o run", site=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert "annotators: 'brightness' of the package counting fails (KeyError: 'limit'); mend" in done.stderr
+
+
 def test_modules_whose_name_begins_with_an_underscore_are_left_alone(tmp_path):
     install(tmp_path, MEASURE)
     (tmp_path / "counting" / "_heavy.py").write_text("1 / 0")

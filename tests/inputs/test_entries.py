@@ -35,11 +35,13 @@ def entry(name, options, example):
     return Entry(name, "a line", options, lambda options, context: (options, context), example)
 
 
-ENTRIES = {
-    "colour": entry("colour", Colour, "colour"),
-    "labels": entry("labels", Labels, "{labels: human.csv, name: rater-1}"),
-    "caption": entry("caption", Caption, "{caption: openai:gpt-4o}"),
-}
+ENTRIES = Registry("annotators")
+for one in (
+    entry("colour", Colour, "colour"),
+    entry("labels", Labels, "{labels: human.csv, name: rater-1}"),
+    entry("caption", Caption, "{caption: openai:gpt-4o}"),
+):
+    ENTRIES.add(one.name, one)
 
 
 def read(item):
@@ -74,7 +76,7 @@ def test_an_item_is_the_entry_whose_key_it_has(item, name, options):
     ("item", "message"),
     [
         ("color", r"^annotator 'color' is unknown; did you mean 'colour'\?$"),
-        ("xyzzy", r"^annotator 'xyzzy' is unknown; known are colour, labels, caption, and PROVIDER:MODEL"),
+        ("xyzzy", r"^annotator 'xyzzy' is unknown; known are caption, colour, labels, and PROVIDER:MODEL"),
         ({}, "^annotator an empty one is unknown"),
         ({"label": "a", "name": "b"}, r"^annotator 'label', 'name' is unknown; did you mean 'labels'\?$"),
         ({"colour": None, "labels": "a"}, "^annotator: an entry is one of them, found colour and labels;"),

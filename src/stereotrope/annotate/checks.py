@@ -146,6 +146,11 @@ def _require_derived(one: Annotator, images: pl.DataFrame, known: pl.DataFrame, 
     for row in told.select(names).iter_rows():
         Label(*row)
     _require_said(told["value"].unique())
+    for attribute, value in (
+        told.select("attribute", "value").drop_nulls("value").unique().sort(pl.all()).iter_rows()
+    ):
+        if (values := one.attributes[attribute]) is not None and value not in values:
+            raise ValueError(f"derive must give values of {attribute!r} of its list, found {value!r:.80}")
     boxes = told.filter(pl.col("region").is_not_null()).join(known, on=["subject_id", "region"], how="anti")
     sizes = {image_id: size for image_id, *size in images.select("image_id", "width", "height").iter_rows()}
     for subject_id, region in boxes.select("subject_id", "region").iter_rows():

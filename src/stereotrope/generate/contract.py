@@ -5,7 +5,7 @@ import itertools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -345,6 +345,10 @@ def _checked(booked: Account, one: Generator, method: str, given: tuple[Any, ...
     for each in {"process": [result], "process_batch": result}.get(method, ()):
         if isinstance(each, ImageResult) and each.cost:
             _require_booked(booked, one, each.cost)
+    if method == "process":
+        return replace(result, size=None)  # which only its bytes prove
+    if method == "process_batch":
+        return [replace(each, size=None) if isinstance(each, ImageResult) else each for each in result]
     if method == "make":
         require_facts(one, kind=str, name=str, fingerprint=str, concurrency=int, batch=int)
     if method == "requests" and result is not None:

@@ -82,7 +82,7 @@ def entries_of(registry: Registry[Entry[_T]]) -> Callable[..., Callable[[Makes[A
 
 
 def read_entry(
-    item: str | Mapping[str, Any], registry: Mapping[str, Entry[_T]], what: str, *, model: str
+    item: str | Mapping[str, Any], registry: Registry[Entry[_T]], what: str, *, model: str
 ) -> tuple[Entry[_T], Options]:
     """Return the entry that an item of a list names, and its options.
 
@@ -115,4 +115,5 @@ def read_entry(
     entry = registry[fitting[0]]
     if options[entry.name] is None:
         del options[entry.name]
-    return entry, options_of(entry.options, options, f"{what} {entry.name}", example=entry.example)
+    with registry.blamed(entry.name):
+        return entry, options_of(entry.options, options, f"{what} {entry.name}", example=entry.example)

@@ -139,4 +139,6 @@ def _checked(one: Strategy, method: str, given: tuple[Any, ...], result: Any) ->
     require_result(_GIVES, method, given, result)
     if method == "make":
         require_facts(one, name=str, fingerprint=str, concurrency=int, batch=int, n_pictures=int)
+    if method == "process" and result.status == "kept" and result.text != given[0].prompt:
+        raise ValueError(f"what is kept is the prompt as it was last, found {result.text!r:.80}")
     return result
