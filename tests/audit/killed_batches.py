@@ -6,6 +6,7 @@ Run as ``python killed_batches.py LOG N ARGUMENTS…``; N = 0 lets it end.
 import os
 import signal
 import sys
+from itertools import count
 
 from stereotrope.annotate import ClusterPrompts, Encoder
 from stereotrope.cli import main
@@ -13,14 +14,14 @@ from stereotrope.generate import DiffusersGenerator
 
 if __name__ == "__main__":
     log = os.open(sys.argv[1], os.O_APPEND | os.O_CREAT | os.O_WRONLY)
-    last, begun = int(sys.argv[2]), []
+    last, numbers = int(sys.argv[2]), count(1)
 
     def noted(work):
         def wrapped(self, items):
-            begun.append(len(items))
+            number = next(numbers)  # batches of several threads may be under way
             os.write(log, f"{len(items)}\n".encode())
             found = work(self, items)
-            if len(begun) == last:
+            if number == last:
                 os.kill(os.getpid(), signal.SIGKILL)
             return found
 
