@@ -192,8 +192,8 @@ def js_interval(
     From :math:`v - f - z\,sd(JS^* - f^*)` to
     :math:`\frac{v - f}{1 - f} + z\,sd\left(\frac{JS^* - f^*}{1 - f^*}\right)`. With many values the excess
     over the floor is too low where sides differ, for the floor is what sides of one population read; the
-    adjusted score is too high. What is true lies between, and so do both where there are few values. Below the
-    floor the adjusted score is the lower one, and both ends are from it.
+    adjusted score is too high. What is true lies between, and so do both where there are few values. Below
+    the floor the adjusted score is the lower one, and both ends are from it.
 
     value, floor: Divergence seen and its noise floor, shape (…).
     js, floors: Those of resamples, shape (R, …); NaN ones are left out.
