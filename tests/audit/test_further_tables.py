@@ -58,5 +58,5 @@ def test_a_table_of_every_run_is_no_further_one():
     def labels(sources):
         return None
 
-    with pytest.raises(PluginError, match="'labels' is a table of every run; rename"):
+    with pytest.raises(PluginError, match="brings 'labels', which is a table of every run; rename"):
         further_table(COLUMNS, caption="")(labels)
