@@ -53,6 +53,15 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_name, text)
 
 
+def visible_line(text: str) -> str:
+    """As :func:`visible`, with tab and newline as signs too: whatever a name holds, its line stays one.
+
+    >>> visible_line("labels\\n.csv")
+    'labels‹U+000A›.csv'
+    """
+    return re.sub(r"[\t\n]", _name, visible(text))
+
+
 def plain_line(text: str) -> str:
     """Text in one line that does nothing: without controls and direction marks, a blank where one stood.
 

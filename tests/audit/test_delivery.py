@@ -13,6 +13,7 @@ import pytest
 
 from stereotrope import Audit, Run
 from stereotrope.audit.delivery import undelivered
+from stereotrope.report import headline
 
 JOBS = ("nurse", "teacher", "pilot", "baker", "farmer")
 FULL = {(model, job): 4 for model in ("one", "two") for job in JOBS}
@@ -40,6 +41,10 @@ def told(run: Run) -> list[str]:
     return run.findings.filter(list="instrument", measure="effective_n")["sentence"].to_list()
 
 
+def missing(run: Run) -> list[str]:
+    return [str(one) for one in headline(run)["missing"]["items"]]
+
+
 LACKING = {("one", "pilot"): 3, ("two", "farmer"): 0}
 
 
@@ -62,8 +67,11 @@ def test_what_did_not_come_is_told_by_condition_and_is_no_error(tmp_path: Path, 
     assert table.rows() == [("one", "pilot", 4, 3), ("two", "farmer", 4, 0)]
     page = (tmp_path / "run" / "report" / "index.html").read_text()
     assert "Asked pictures that did not come, by condition" in page
+    asked = "one and two lack pictures that the design asks for: see the findings about the instruments."
+    assert missing(run) == [asked]
     assert told(audit.measure(tmp_path / "run")) == expected
-    assert told(study(tmp_path, counted=counted).run(tmp_path / "run")) == []
+    whole = study(tmp_path, counted=counted).run(tmp_path / "run")
+    assert told(whole) == missing(whole) == []
 
 
 def test_a_number_that_the_audit_file_says_is_what_was_asked(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -157,3 +158,53 @@ def test_a_later_version_may_say_of_files_what_it_likes(run, capsys):
     (run / "run.json").write_text(json.dumps({**info, "annotators": [{"name": "x", "files": [{}]}]}))
     code, lines = verified(run, capsys)
     assert (code, lines[0]) == (1, "run.json: was changed since the run was measured")
+
+
+FORGED = "All is as it was made: tables, ledger and 300 pictures."
+
+
+def recorded(folder, files):
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**info, "annotators": [{"name": "x", "files": files}]}))
+
+
+def test_a_name_that_ends_a_line_makes_no_line_of_its_own(run, capsys):
+    (run / f"a\n{FORGED}.parquet").write_bytes(b"x")
+    assert verified(run, capsys) == (1, [f"a‹U+000A›{FORGED}.parquet: was not there when the run ended"])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        7,
+        None,
+        "text",
+        ["text"],
+        [{"file": "a\0b", "sha256": "a"}],
+        [{"file": f"x\n{FORGED}", "sha256": "\n"}],
+    ],
+)
+def test_what_somebody_wrote_of_files_is_taken(run, capsys, files):
+    recorded(run, files)
+    code, lines = verified(run, capsys)
+    assert (code, lines[0]) == (1, "run.json: was changed since the run was measured")
+    assert FORGED not in lines
+    assert len(lines) == 1 or (len(lines) == 2 and "is not at hand; its SHA-256 was " in lines[1])
+
+
+def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(run, capsys, tmp_path):
+    os.mkfifo(tmp_path / "labels.csv")
+    recorded(run, [{"file": str(tmp_path / "labels.csv"), "sha256": "a" * 64}])
+    code, lines = verified(run, capsys)
+    assert (code, len(lines)) == (1, 2)
+    assert lines[1].endswith(f"labels.csv (of x): is not at hand; its SHA-256 was {'a' * 64}")
+
+
+def test_a_line_of_a_gate_stays_one_whatever_the_folder_is_called(run, capsys):
+    odd = run.rename(run.parent / f"x\n{FORGED}")
+    (odd / "ledger.db").unlink()
+    with pytest.raises(SystemExit) as stop:
+        main(["show", str(odd), "--fail-on", "incomplete"])
+    lines = capsys.readouterr().err.splitlines()
+    assert (stop.value.code, len(lines)) == (5, 1)
+    assert f"x‹U+000A›{FORGED}: something is missing: ledger.db is not there" in lines[0]

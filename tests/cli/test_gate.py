@@ -52,3 +52,10 @@ def test_each_gate_objects_to_what_it_names_and_to_nothing_else(gate, shown, tol
 def test_a_run_that_tested_nothing_does_not_pass_for_one_without_differences(gate):
     (found,) = objections({**NOTHING, "comparisons": {}}, [gate])
     assert found == "no comparison was tested, so that nothing is known to be alike"
+
+
+@pytest.mark.parametrize("gate", [Gate.DIFFERENCES, Gate.UNDECIDED])
+def test_findings_of_an_older_version_are_not_said_to_be_untested(gate):
+    older = {"comparisons": {}, "findings": [{"list": None, "sentence": "It is pink (q < 0.001)."}]}
+    (found,) = objections({**NOTHING, **older}, [gate])
+    assert found.startswith("an older version made the findings, and tested no list of comparisons; run ")

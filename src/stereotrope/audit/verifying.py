@@ -60,9 +60,8 @@ def verify_run(folder: Path) -> Verified:
         notes.append("pictures lie elsewhere (pictures.url): what is missing was looked for, no bytes read")
     for name, file, digest in _sources(run.info):
         path = folder / str(run.info.get("audit_base", "")) / file
-        try:
-            now = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError:
+        now = _digest(path)
+        if now is None:
             notes.append(f"{file} (of {name}): is not at hand; its SHA-256 was {digest}")
             continue
         if now != digest:
@@ -71,6 +70,17 @@ def verify_run(folder: Path) -> Verified:
                 f"{now[:12]}… now"
             )
     return Verified(faults, notes, len(paths))
+
+
+def _digest(path: Path) -> str | None:
+    """The SHA-256 of a file; None of what is not at hand, is no file (a pipe never ends), or of no name."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
 
 
 _PICTURE = {
@@ -121,7 +131,8 @@ def _sources(info: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Name of who read a file, the file, and its SHA-256; each file once."""
     known = dict[tuple[str, str], str]()
     for one in (*info.get("generators", ()), *info.get("annotators", ())):
-        for file in one.get("files", ()):
+        files = one.get("files")
+        for file in (f for f in (files if isinstance(files, list) else ()) if isinstance(f, Mapping)):
             told = (str(file.get("file")), str(file.get("sha256")))
             known.setdefault(told, str(one.get("name")))
     yield from ((name, file, digest) for (file, digest), name in known.items())

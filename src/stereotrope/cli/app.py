@@ -245,6 +245,7 @@ def show(folder: RunFolderArgument, as_json: AsJson = False, fail_on: FailOn = N
     """
     from stereotrope import report as reports
     from stereotrope.cli.console import known_words, print_headline
+    from stereotrope.escape import visible_line
     from stereotrope.run import changes_told
     from stereotrope.run import open as open_run
     from stereotrope.terminal import print_json
@@ -256,7 +257,7 @@ def show(folder: RunFolderArgument, as_json: AsJson = False, fail_on: FailOn = N
         else:
             print_headline(headline, settings)
     if told := objections(headline, fail_on or ()):
-        raise GateError("\n".join(f"{folder}: {one}" for one in told))
+        raise GateError("\n".join(visible_line(f"{folder}: {one}") for one in told))
 
 
 @app.command(rich_help_panel="On a run")
@@ -266,16 +267,17 @@ def verify(folder: RunFolderArgument) -> None:
     Tables, run.json and audit.yaml are compared with seal.json, every row of the
     ledger with its checksum, images with the ledger, pictures with the SHA-256 in
     their names, and label files made elsewhere with the SHA-256 in run.json. A
-    line a fault.
+    line a fault. The report, which is made from these, is not compared.
 
-    Exit codes: 0 all is as it was, 1 something is not, 3 there is no run.
+    Exit codes: 0 all is as it was, 1 something is not, 3 there is no run, or it
+    has no tables yet.
     """
     from stereotrope.audit.verifying import verify_run
-    from stereotrope.escape import visible
+    from stereotrope.escape import visible_line
 
     found = verify_run(folder)
     for line in (*found.faults, *found.notes):
-        typer.echo(visible(line))
+        typer.echo(visible_line(line))
     if found.faults:
         raise typer.Exit(1)
     typer.echo(f"All is as it was made: tables, ledger and {found.n_pictures:,} pictures.")

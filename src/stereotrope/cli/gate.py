@@ -29,8 +29,8 @@ FailOn = Annotated[
 def objections(headline: Mapping[str, Any], gates: Iterable[Gate]) -> list[str]:
     """Return what of a run is asked not to be there, a sentence each without its stop; nothing for nothing.
 
-    Where nothing was compared, or an older version made the findings, no difference can be ruled out: that is
-    said for ``differences`` and ``undecided``.
+    Where nothing was compared, or an older version made the findings, which tested no list of comparisons, no
+    difference can be ruled out: that is said for ``differences`` and ``undecided``.
 
     headline: As :func:`stereotrope.report.headline` returns it.
 
@@ -59,9 +59,14 @@ def _of_comparisons(headline: Mapping[str, Any], verdict: str, words: str, name:
 
 
 def _untested(headline: Mapping[str, Any]) -> str | None:
-    return (
-        None if headline["comparisons"] else "no comparison was tested, so that nothing is known to be alike"
-    )
+    if headline["comparisons"]:
+        return None
+    if any(one["list"] is None for one in headline["findings"]):
+        return (
+            "an older version made the findings, and tested no list of comparisons; run the audit into this "
+            "folder again"
+        )
+    return "no comparison was tested, so that nothing is known to be alike"
 
 
 def _warnings(headline: Mapping[str, Any]) -> str | None:

@@ -5,12 +5,14 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import ellipsis, plain_line
 from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, thousands
+from stereotrope.report.prose import listing
 from stereotrope.run import LEDGER
 from stereotrope.tables import ABSENT, CAPTION, LABELLED, N_SUBJECTS
 
-_MOST_NOTES = 5
+_MOST_NOTES, _MOST_NAMED = 5, 4
 _FEW_REQUESTS = 10
 """Requests below which a share of refusals says little."""
 _LABEL_STATES = ("unclear", "refused", "invalid")
@@ -120,7 +122,18 @@ def _missing_items(material: Material) -> list[str]:
         n, of, reason = int(item["n"]), int(item["of"]), str(item["reason"]).strip() or "no reason given"
         end = "" if reason.endswith((".", "!", "?")) else "."
         told.append(f"{item['name']}: {thousands(n)} of {count(of, one, many)} {undone}: {reason}{end}")
-    return told + _uncaptioned(material)
+    return told + _undelivered(material) + _uncaptioned(material)
+
+
+def _undelivered(material: Material) -> list[str]:
+    """Whose files hold fewer pictures than the design asks for; instruments' findings say how many."""
+    told = material.info.get("undelivered") or ()
+    models = list(dict.fromkeys(str(model) for one in told for model in one["generators"]))
+    if not models:
+        return []
+    lack = "lacks" if len(models) == 1 else "lack"
+    named = listing([ellipsis(plain_line(model), 80) for model in models], most=_MOST_NAMED)
+    return [f"{named} {lack} pictures that the design asks for: see the findings about the instruments."]
 
 
 def _uncaptioned(material: Material) -> list[str]:
