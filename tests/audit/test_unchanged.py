@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from stereotrope import Audit
+from stereotrope import Audit, version
 from stereotrope.audit import unchanged
 from stereotrope.audit.estimating import estimate
 from stereotrope.plugins import Registry
@@ -109,6 +109,40 @@ def test_another_text_of_the_program_is_measured(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr(unchanged, "program_text_hash", lambda: "another")
     assert run() == 1
     assert run() == 0
+
+
+def test_a_text_that_changed_since_the_process_began_is_that_of_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = version.program_text_hash.__wrapped__
+    monkeypatch.setattr(version, "_BEGAN", float("inf"))
+    assert text() == text()
+    monkeypatch.setattr(version, "_BEGAN", 0.0)
+    assert text() != text()
+
+
+def test_annotators_of_other_packages_are_always_measured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {"another": {"version": "1", "annotators": ["labels"]}}
+    monkeypatch.setattr("stereotrope.audit.assemble.packages_used", lambda plan: used)
+    assert run() == 1
+    assert run() == 1
+
+
+@pytest.mark.parametrize("name", ["run[1]", "run*", "r?n", "[run]", "run{a,b}"])
+def test_a_folder_whose_name_is_a_pattern_has_its_own_tables(
+    run: Run, tmp_path: Path, measured: list[str], name: str
+) -> None:
+    run()  # of another audit, in a folder that most of the patterns name too
+    (tmp_path / "run").rename(tmp_path / "run1")
+    (tmp_path / "audit.yaml").write_text(AUDIT.replace("report:", "seed: 3\nreport:"))
+    (tmp_path / "labels.csv").write_text(_labels(12))
+    before = None
+    for _ in range(2):
+        measured.clear()
+        Audit.from_yaml(tmp_path / "audit.yaml").run(tmp_path / name)
+        before = before or _files(tmp_path / name)
+        assert _files(tmp_path / name) == before
+    assert not measured
 
 
 def test_measures_of_other_packages_are_always_measured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

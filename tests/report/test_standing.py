@@ -1,5 +1,6 @@
 """A report is made anew where anything that it shows, or any file of it, has changed; else it stands."""
 
+import os
 import shutil
 from collections.abc import Callable
 from importlib import import_module
@@ -96,6 +97,23 @@ def test_a_lost_picture_is_told_each_time(run, made):
     next(file for file in (run / "pictures").rglob("*") if file.is_file()).unlink()
     assert made() == 1
     assert made() == 1
+
+
+def test_a_picture_of_the_same_size_and_time_is_told_each_time(run, made):
+    file = next(file for file in (run / "pictures").rglob("*") if file.is_file())
+    data, at = file.read_bytes(), file.stat()
+    file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    os.utime(file, ns=(at.st_atime_ns, at.st_mtime_ns))
+    assert made() == 1
+    assert made() == 1
+
+
+@pytest.mark.parametrize("library", ["jinja2", "pillow", "polars"])
+def test_another_version_of_a_library_makes_another_report(made, monkeypatch, library):
+    known = standing.version
+    monkeypatch.setattr(standing, "version", lambda name: "0" if name == library else known(name))
+    assert made() == 1
+    assert made() == 0
 
 
 def test_other_options_are_another_report(made):

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.annotate import ANNOTATORS
 from stereotrope.audit.interim import RunLook
 from stereotrope.audit.plan import Plan
 from stereotrope.measure import FRAMES, REGISTRY
@@ -32,15 +33,17 @@ def measured_key(
     """Hash of all that estimates and findings hang on; None where nobody can say.
 
     That is the frames that are measured, what ``run.json`` says of measures and annotators, the audit file,
-    the look, and the text of this program. Packages that add measures can change without a new version: of a
-    run with them there is no key. Nor is there one of a calibration, which makes cards of what it measures.
+    the look, and the text of this program. Packages that add measures or annotators can change without a new
+    version: of a run with them there is no key. Nor is there one of a calibration, which makes cards of what
+    it measures.
 
     frames: What is measured, by name.
     at: The look that it is.
     more: What else decides, as JSON has it.
     """
     ours = all(some.origin(name) == OURS for some in (FRAMES, REGISTRY, FINDERS) for name in some)
-    if plan.check is not None or not ours:
+    asked = any(ANNOTATORS.group in kinds for kinds in info.get("packages", {}).values())
+    if plan.check is not None or not ours or asked:
         return None
     look = replace(at.recorded, told={}, time="")
     tables = {f"{i} {name}": one for i, call in enumerate(plan.measures) for name, one in call.tables.items()}
@@ -83,17 +86,20 @@ class LastMeasured:
     def tables(self) -> dict[str, pl.DataFrame] | None:
         """The tables, None where anything is not as it was."""
         data = read_kept(self._run / FOLDER / _FILE)
-        if self._key is None or data is None or json.loads(data) != self._told():
+        files = self._files()
+        if self._key is None or data is None or json.loads(data) != self._told(files):
             return None
-        return {name: pl.read_parquet(self._run / f"{name}.parquet") for name in _MEASURED}
+        return {name: pl.read_parquet(io.BytesIO(file)) for name, file in files.items()}
 
     def keep(self) -> None:
         """Remember what was written by now."""
         if self._key is not None:
-            keep(self._run / FOLDER / _FILE, json.dumps(self._told()).encode())
+            keep(self._run / FOLDER / _FILE, json.dumps(self._told(self._files())).encode())
 
-    def _told(self) -> dict[str, Any]:
-        files = {name: bytes_at(self._run / f"{name}.parquet") or b"" for name in _MEASURED}
+    def _files(self) -> dict[str, bytes]:
+        return {name: bytes_at(self._run / f"{name}.parquet") or b"" for name in _MEASURED}
+
+    def _told(self, files: Mapping[str, bytes]) -> dict[str, Any]:
         recorded = next((one for one in looks_in(self._ledger) if one.identity == self._look), None)
         return {
             "key": self._key,

@@ -101,7 +101,7 @@ class Thumbnails:
 class SmallCopies:
     """Small copies of a run's pictures, drawn on all processors unless the last report drew them.
 
-    A picture is as it was while its file has the same size and time; what else is drawn is checked first.
+    A picture is as it was while its file has the same size and times; what else is drawn is checked first.
     """
 
     def __init__(self, run: Run) -> None:

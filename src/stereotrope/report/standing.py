@@ -15,7 +15,7 @@ from stereotrope.run.seal import sealed_digests
 from stereotrope.version import program_text_hash
 
 _FILE = "report"
-_LIBRARIES = ("polars", "vl-convert-python")
+_LIBRARIES = ("jinja2", "markupsafe", "pillow", "polars", "vl-convert-python")
 """Libraries whose version can change the bytes of a report."""
 _MOST_LOOKED = 100_000
 """Pictures that are looked for one by one; of more a report is made anew."""

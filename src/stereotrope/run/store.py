@@ -161,6 +161,7 @@ class PictureStore:
     def stamp(self, path: str) -> str | None:
         """Return what stays while the file of a picture is as it was; None where it is missing.
 
+        A file that was written over has another time of its change, whatever time it says it has.
         Where its place elsewhere cannot be listed just now, none counts as missing.
         """
         sha256 = _sha256_of(path)
@@ -170,7 +171,7 @@ class PictureStore:
             told = (self.root / path).stat()
         except OSError:
             return None
-        return f"{sha256}-{told.st_size}-{told.st_mtime_ns}" if sha256 else None
+        return f"{sha256}-{told.st_size}-{told.st_mtime_ns}-{told.st_ctime_ns}" if sha256 else None
 
     def damaged(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the paths whose picture is missing or changed, each with the reason.
