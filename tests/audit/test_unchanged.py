@@ -192,3 +192,13 @@ def test_measuring_on_request_measures(run: Run, tmp_path: Path, measured: list[
     assert run() == 0
     Audit.from_run(tmp_path / "run").measure(tmp_path / "run")
     assert measured == ["measured"]
+
+
+def test_the_same_rows_have_one_hash_however_their_texts_came_together() -> None:
+    texts = [f"a text that is longer than twelve letters {i}" for i in range(4)]
+    rows = pl.DataFrame({"n": range(4), "text": texts})
+    turned = rows.reverse().sort("n")
+    assert turned.equals(rows)
+    assert unchanged._digest(turned) == unchanged._digest(rows)
+    assert unchanged._digest(rows.reverse()) != unchanged._digest(rows)
+    assert unchanged._digest(rows.with_columns(pl.col("n").cast(pl.Int32))) != unchanged._digest(rows)

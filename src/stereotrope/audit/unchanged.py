@@ -114,6 +114,7 @@ def _digest(frame: pl.DataFrame) -> str:
     found = hashlib.sha256(repr(list(frame.schema)).encode())
     for part in frame.iter_slices(_AT_ONCE) if frame.height else (frame,):
         written = io.BytesIO()
-        part.with_columns(coded).rechunk().write_ipc(written)
+        plain = part.with_columns(coded).rechunk()
+        plain.write_ipc(written, compat_level=pl.CompatLevel.oldest())  # texts in the order of the rows
         found.update(written.getbuffer())
     return found.hexdigest()
