@@ -147,9 +147,14 @@ def test_pictures_are_counted_in_parts_of_which_each_reads_its_own_rows(
     assert counts.equals(runs[True].counts)
 
 
-def test_csv_says_the_same(study: Path, runs: dict[bool, st.Run]) -> None:
-    write_study(study / "csv", share=0.0012, pictures=12, suffix="csv")
-    run = audit(study / "csv", AUDIT.replace("parquet", "csv")).run(study / "csv" / "run")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_csv_says_the_same_and_a_name_with_signs_of_a_pattern_is_that_of_one_file(
+    study: Path, runs: dict[bool, st.Run], suffix: str
+) -> None:
+    write_study(study / f"{suffix}1", share=0.0012, pictures=3, suffix=suffix)
+    folder = study / f"{suffix}[1]"
+    write_study(folder, share=0.0012, pictures=12, suffix=suffix)
+    run = audit(folder, AUDIT.replace("parquet", suffix)).run(folder / "run")
     assert_same(run.estimates, runs[True].estimates)
 
 

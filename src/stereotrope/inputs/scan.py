@@ -126,7 +126,7 @@ def scan_rows(path: Path, *, name: str | None = None) -> ScannedFile:
         if suffix != PARQUET:
             kept = _Folder()
             path = _as_parquet(path, kept.path, called, _MARKS[suffix])
-        rows = pl.scan_parquet(path, row_index_name=ROW, row_index_offset=1)
+        rows = pl.scan_parquet(path, row_index_name=ROW, row_index_offset=1, glob=False)
         given = [name for name in rows.collect_schema().names() if name != ROW]
         n_rows = int(rows.select(pl.len()).collect().item())
     except _FAILED as error:
@@ -161,10 +161,10 @@ def _as_parquet(path: Path, folder: Path, called: str, mark: str) -> Path:
     if mark == "," and header.count(b",") < max(header.count(b";"), header.count(b"\t")):
         mark = ";" if header.count(b";") >= header.count(b"\t") else "\t"
     written = folder / "rows.parquet"
-    read = pl.scan_csv(path, separator=mark, infer_schema=False, encoding="utf8")
+    read = pl.scan_csv(path, separator=mark, infer_schema=False, encoding="utf8", glob=False)
     read.filter(~pl.all_horizontal(pl.all().is_null())).sink_parquet(written, compression="lz4")
     columns = read.collect_schema().names()
-    if pl.scan_parquet(written).select(pl.col(columns[-1]).has_nulls()).collect().item():
+    if pl.scan_parquet(written, glob=False).select(pl.col(columns[-1]).has_nulls()).collect().item():
         _refuse_short(path, called, mark, len(columns))
     return written
 

@@ -59,6 +59,13 @@ def test_a_caption_matches_where_it_holds_every_word_in_any_form(tmp_path, kind)
     assert found.kept["url"].to_list() == [f"u{row}" for row in found.kept["row"]]
 
 
+@pytest.mark.parametrize("kind", [".csv", ".parquet", ".jsonl"])
+def test_a_name_with_signs_of_a_pattern_is_that_of_one_file(tmp_path, kind):
+    written(tmp_path, kind=kind).rename(tmp_path / f"corpus[1]{kind}")
+    written(tmp_path, ["another"], kind=kind).rename(tmp_path / f"corpus1{kind}")
+    assert match_captions([tmp_path / f"corpus[1]{kind}"], prompts()).n_captions == len(CAPTIONS)
+
+
 def test_the_same_is_found_one_caption_at_a_time(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
     words = ["bake", "baking", "cake", "cakes", "horse", "riding", "rode", "plant", "watered", "with", "red"]

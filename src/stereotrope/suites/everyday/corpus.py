@@ -1,12 +1,13 @@
 """Captions of a corpus that name all that a scenario names: pictures that a reference is counted on."""
 
+import glob
 import importlib
 import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,16 @@ _WORD = r"[\p{L}\p{N}]+(?:['’]\p{L}+)?"
 
 def _json_lines(file: Path) -> pl.LazyFrame:
     """JSON lines, all plain values as texts: further down a column may hold what its first rows do not."""
-    found = pl.scan_ndjson(file, infer_schema_length=10_000).collect_schema()
+    itself = glob.escape(str(file))
+    found = pl.scan_ndjson(itself, infer_schema_length=10_000).collect_schema()
     return pl.scan_ndjson(
-        file, schema={name: kind if kind.is_nested() else pl.String for name, kind in found.items()}
+        itself, schema={name: kind if kind.is_nested() else pl.String for name, kind in found.items()}
     )
 
 
 _SCANS: dict[str, Any] = {
-    ".parquet": pl.scan_parquet,
-    ".csv": lambda file: pl.scan_csv(file, infer_schema=False),
+    ".parquet": partial(pl.scan_parquet, glob=False),
+    ".csv": partial(pl.scan_csv, infer_schema=False, glob=False),
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
 }

@@ -21,7 +21,7 @@ def occupation_shares() -> pl.DataFrame:
         scenario of the suite's template, the official title, women's share in [0, 1] (null where the table
         gives none, below 50,000 employed), the employed persons, and where that is from.
     """
-    read = pl.read_csv(Path(__file__).parent / "occupations.csv")
+    read = pl.read_csv(Path(__file__).parent / "occupations.csv", glob=False)
     scenarios = [f"a person{_AS}{job(name)}" for name in read["occupation"]]
     return read.select(
         "occupation",

@@ -175,7 +175,7 @@ def _intersections(figures: pl.DataFrame) -> Iterator[Recomputed]:
 
 
 def _internet(table: pl.DataFrame) -> Iterator[Recomputed]:
-    read = pl.read_csv(FILE.parent / "published" / "internet_users.csv")
+    read = pl.read_csv(FILE.parent / "published" / "internet_users.csv", glob=False)
     users = read.select(concept=pl.col("concept") + " person", users="millions")
     by = table.group_by("generator", "concept", maintain_order=True).agg(
         greatest=pl.col("stereotype_score").max(), mean=pl.col("stereotype_score").mean()

@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent / "published"
 
 def printed_table(name: str) -> pl.DataFrame:
     """A table of the folder ``published``, with the paper's names and units."""
-    return pl.read_csv(_FOLDER / f"{name}.csv")
+    return pl.read_csv(_FOLDER / f"{name}.csv", glob=False)
 
 
 def printed_text() -> dict[str, Any]:
