@@ -252,11 +252,11 @@ def test_drawing_that_is_stopped_leaves_no_process() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills processes of /proc")
 def test_a_process_that_was_killed_is_said_and_not_waited_for() -> None:
-    before, drawing = children(), draw_charts(charts(24), most=2)
+    before, drawing = children(), draw_charts(charts(400), most=2)
     next(drawing)
     for one in children() - before:
         os.kill(int(one), signal.SIGKILL)
     rest: list[Any] = list(drawing)
-    assert len(rest) == 23
+    assert len(rest) == 399
     assert isinstance(rest[-1], ValueError)
     assert children() == before
