@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stereotrope.lexicon.plain import Plain
 from stereotrope.lexicon.spelling import Spelt, folded, spell
 
-_CHUNK = 2_000_000
+_CHUNK = 800_000
 """Characters matched at a time: bounds the memory."""
 _TABLE = 50_000_000
 """Cells up to which the steps of the trie are a table, of every node and letter; beyond, a sorted list."""
@@ -145,14 +145,14 @@ class Search:
             start = at = np.flatnonzero(begun & (spelt.edge[:-1] != inside))
             node = np.zeros(len(at), dtype=np.int32)
             while len(at):
-                node = self._step(node, self._class[spelt.characters[at]])
-                alive = nodes[node]
-                at, node, start = at[alive] + 1, node[alive], start[alive]
-                number = self._ends[node]
-                done = number >= 0
-                begins.append(start[done])
-                ends.append(at[done])
-                texts.append(number[done])
+                node = self._step(node, self._class.take(spelt.characters.take(at)))
+                alive = nodes.take(node).nonzero()[0]
+                at, node, start = at.take(alive) + 1, node.take(alive), start.take(alive)
+                number = self._ends.take(node)
+                done = (number >= 0).nonzero()[0]
+                begins.append(start.take(done))
+                ends.append(at.take(done))
+                texts.append(number.take(done))
         none = [np.zeros(0, dtype=np.int64)]
         return tuple(np.concatenate(part or none) for part in (begins, ends, texts))
 
@@ -171,7 +171,7 @@ def _begun(characters: NDArray[Any], heads: NDArray[np.bool_]) -> NDArray[np.boo
     head = bits << 10
     head[:-1] |= bits[1:] << 5
     head[:-2] |= bits[2:]
-    begun: NDArray[np.bool_] = heads[head]
+    begun: NDArray[np.bool_] = heads.take(head)
     return begun
 
 
