@@ -34,7 +34,7 @@ def objections(headline: Mapping[str, Any], gates: Iterable[Gate]) -> list[str]:
 
     headline: As :func:`stereotrope.report.headline` returns it.
 
-    >>> objections({"comparisons": {}}, [Gate.DIFFERENCES])
+    >>> objections({"comparisons": {}, "findings": []}, [Gate.DIFFERENCES])
     ['no comparison was tested, so that nothing is known to be alike']
     """
     told = (_OF[gate](headline) for gate in dict.fromkeys(gates))
