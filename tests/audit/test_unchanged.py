@@ -48,7 +48,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append("measured")
         return estimate(*given, **more)
 
-    monkeypatch.setattr("stereotrope.audit.conductor.estimate", counted)
+    monkeypatch.setattr("stereotrope.audit.measuring.estimate", counted)
     return made
 
 

@@ -3,48 +3,40 @@
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
 
 from stereotrope import report
-from stereotrope.audit.assemble import images_frame, info_of
+from stereotrope.audit.assemble import images_frame
 from stereotrope.audit.counted import measure_counts
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
 from stereotrope.audit.enough import require_answers, require_complete, require_matches
-from stereotrope.audit.estimating import estimate, tidy_labels_of_run
 from stereotrope.audit.file import AuditSpec, validate
-from stereotrope.audit.further_tables import fill_tables, write_further_tables
-from stereotrope.audit.interim import look_at_run
 from stereotrope.audit.looking import look
-from stereotrope.audit.loss import refuse_lost, refuse_paying_again
+from stereotrope.audit.loss import refuse_paying_again
+from stereotrope.audit.measuring import measure_run
 from stereotrope.audit.mitigated import read_mitigated
 from stereotrope.audit.needs import needs_of
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
-from stereotrope.audit.packages import packages_told, require_packages, section_notes
+from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.preparing import make_files
-from stereotrope.audit.probing import probe_images, readings_of
-from stereotrope.audit.said import Said
-from stereotrope.audit.subjects import Subjects, remember
-from stereotrope.audit.unchanged import LastMeasured, measured_key
+from stereotrope.audit.probing import probe_images
+from stereotrope.audit.subjects import remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
-from stereotrope.further_tables import TableSources
 from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.measure import measure_words
-from stereotrope.run import Engine, Run, RunFolder, changes_told, engine_of, refuse_stopped, write_seal
+from stereotrope.run import Engine, Run, RunFolder, changes_told, engine_of
 from stereotrope.run import open as open_run
-from stereotrope.run.looks import looks_told
-from stereotrope.tables import N_SUBJECTS, compact
+from stereotrope.tables import N_SUBJECTS
 
 __all__ = ["Audit", "Watcher"]
 
 
-_OWED = ("stage", "name", "n", "of", "reason")
 _MEASURED_FROM = (
     "audit.yaml",
     "images.parquet",
@@ -202,7 +194,7 @@ class Audit:
                 needs = needs_of([*plan.generators, *plan.annotators])
                 with using.crew(into, needs, watcher.say) as into.crew:
                     images, missing = _draw_and_look(plan, into, watcher, stop)
-                _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
+                measure_run(plan, images, into, watcher, stop, reference=reference, missing=missing)
                 plan.account.attach(None)
             # Of many pictures what was asked for, and what came of it, is as large as a report.
             plan = replace(plan, requests=plan.requests.clear())
@@ -264,11 +256,11 @@ class Audit:
         for annotator in plan.annotators:
             if fingerprint := known.get(annotator.name):
                 annotator.recall(fingerprint)
-        told = {"undelivered": run.info.get("undelivered", ())}
-        plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())), **told)
+        kept = {"undelivered": run.info.get("undelivered", ())}
+        plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())), **kept)
         with RunFolder(folder) as into:
             remember(plan, into.path)
-            _measure(
+            measure_run(
                 plan, run.images, into, watcher, stop, reference=run.reference, before=run, changed=changed
             )
             return _finish(plan, run.images, into, watcher, [], stop)
@@ -320,79 +312,6 @@ def _refuse_unchecked(plan: Plan, run: Run) -> None:
         )
 
 
-def _measure(
-    plan: Plan,
-    images: pl.DataFrame,
-    into: RunFolder,
-    watcher: Watcher,
-    stop: threading.Event | None,
-    *,
-    reference: pl.DataFrame | None = None,
-    missing: Sequence[Missing] = (),
-    before: Run | None = None,
-    changed: Mapping[str, str | None] | None = None,
-) -> None:
-    subjects = Subjects(plan, images, before)
-    told = Said(subjects, into.ledger)
-    said, embeddings = told.labels(), told.embeddings()
-    kept: dict[str, Any] = {}
-    if before is not None:
-        refuse_lost(plan, before, said, embeddings)
-        names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
-        kept = {key: before.info[key] for key in names if key in before.info}
-    labels = compact(told.counted(said))
-    del said  # of many pictures it is as large as what counts
-    tidy = tidy_labels_of_run(subjects, labels)
-    refuse_stopped(stop, "measure: stopped before the first measure")
-    parts = subjects.table(labels)
-    info = info_of(plan, images, labels, into)
-    drawn_by = kept.get("generators", info["generators"])
-    probes = {one["probe"] for one in drawn_by if one.get("probe")}
-    readings = readings_of(into.ledger, images, probes)
-    tables = (plan.prompts, images, labels, parts, embeddings)
-    sources = TableSources(*tables, plan.annotators, readings, told.kept)
-    filled = fill_tables(sources)
-    beside = {key: value for _, more in filled.values() for key, value in more.items()}
-    partial = bool(missing or kept.get("missing"))
-    owed = missing or [Missing(**{f: one[f] for f in _OWED}) for one in kept.get("missing", ())]
-    planned = None if plan.spec.looks == "open" else plan.spec.looks
-    at = look_at_run(into.ledger, images, labels, owed, planned=planned, prompts=plan.prompts)
-    rest: dict[str, Any] = {"reference": reference, "partial": partial, "stop": stop}
-    written = {"prompts": plan.prompts, "images": images, "labels": labels}
-    measured_from = {
-        **written,
-        "subjects": parts,
-        "embeddings": embeddings,
-        "tidy": tidy,
-        "reference": reference,
-    }
-    key = measured_key(plan, info, measured_from, at, said=beside, partial=partial)
-    last = LastMeasured(into.path, key, into.ledger, at)
-    made = last.tables() if before is None else None
-    if made is None:
-        estimates, compared = estimate(subjects, tidy, sources, watcher, said=beside, at=at, **rest)
-        at.record(into.ledger, compared.differences)
-        made = {"estimates": estimates, **compared.tables()}
-    else:
-        watcher.stage("measure", len(plan.measures), len(plan.measures))
-    info["looks"] = looks_told(into.ledger)
-    subject_table = parts if parts.height else None
-    into.write_tables({**written, "subjects": subject_table, **made, "reference": reference})
-    into.write_embeddings(embeddings)
-    info["tables"], notes = write_further_tables(filled, into)
-    info["words"] = measure_words(made["estimates"]["measure"].unique())
-    info |= {**beside, "notes": [*info["notes"], *notes, *section_notes(info["words"])]}
-    if plan.check is not None:
-        info["judge_cards"] = plan.check.cards(made["estimates"], tidy, images)
-    elif plan.checks:
-        info["judge_cards"] = [
-            {**check.card, "annotator": name, "confusion": []} for name, check in plan.checks.items()
-        ]
-    into.write_info({**info, "missing": [asdict(one) for one in missing], **kept})
-    write_seal(into.path, before=changed)
-    last.keep()
-
-
 def _finish(
     plan: Plan,
     images: pl.DataFrame,
@@ -405,7 +324,7 @@ def _finish(
     into.ledger.close()
     run = open_run(into.path)
     how: dict[str, Any] = {"figures": plan.spec.report.figures, "words": measure_words}
-    report.write(run, stop=stop, say=watcher.say, doing=partial(watcher.doing, "report"), **how)
+    report.write(run, stop=stop, say=watcher.say, doing=lambda part: watcher.doing("report", part), **how)
     watcher.advance("report", 1)
     if missing:
         over = any(one.budget for one in missing)

@@ -21,7 +21,6 @@ ROW = "\0row"
 """Column with the number of a row, from 1, under a name that no column of a file has."""
 Only = Callable[[pl.Expr], pl.Expr]
 """Gives, of an expression of keys (:func:`text_key`), which of them are wanted."""
-_PART = 2**22
 _FAILED = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _MARKS = {".csv": ",", ".tsv": "\t"}
 
@@ -147,11 +146,8 @@ def _unreadable(called: str, error: BaseException) -> MetadataError:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while part := file.read(_PART):
-            digest.update(part)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _as_parquet(path: Path, folder: Path, called: str, mark: str) -> Path:

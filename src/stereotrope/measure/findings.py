@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -13,9 +13,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
+from stereotrope.measure.candidates import checked_candidate
 from stereotrope.measure.combined import chosen, moved_most, parted
 from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
-from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
+from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import doubted_for_seeds, unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.pace import paced
@@ -24,7 +25,6 @@ from stereotrope.measure.places import place_of
 from stereotrope.measure.robustness import Robustness, unlike_levels
 from stereotrope.measure.sentences import decimals_of, q_text, span
 from stereotrope.measure.tidy import as_text, reason_given, to_polars
-from stereotrope.plugins import OURS
 from stereotrope.tables import (
     COMPARISONS,
     ESTIMATES,
@@ -104,8 +104,7 @@ class RunFindings:
         for finder in paced(finders):
             with FINDERS.blamed(finder.name):
                 for one in finder.function(evidence):
-                    _require_candidate(one, finder, drawn)
-                    found.append(_blaming(one, finder, drawn))
+                    found.append(checked_candidate(one, finder, drawn))
         order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
         compared = differing(found, evidence, alpha=alpha, margin=margin, look=look)
         return cls(evidence, found, order, compared)
@@ -277,57 +276,6 @@ def _summary(differences: Differences) -> dict[str, Any]:
     identity = hashlib.sha256(b"summary").hexdigest()[:12]
     sentence = " ".join(filter(None, [differences.sentence(), differences.look.changed]))
     return {"finding_id": identity, "list": "summary", "kind": "summary", "scope": "{}", "sentence": sentence}
-
-
-def _require_candidate(one: Any, finder: Finder, drawn: pl.Series | None) -> None:
-    """Refuse, by a ValueError, what a finder must not give; ``drawn`` are all images, where known."""
-    if not isinstance(one, Candidate):
-        raise ValueError(f"it must give candidates, found {type(one).__name__}")
-    strange = _strange(() if callable(one.images) else one.images, drawn)
-    wrong = {
-        f"the kind {one.kind!r}, which is not among {finder.kinds}": one.kind not in finder.kinds,
-        f"the sentence {one.sentence!r}": not (isinstance(one.sentence, str) or callable(one.sentence))
-        or not (one.sentence or (one.wording and one.attribute)),
-        f"the p-value {one.p}": one.p is not None and not 0 <= one.p <= 1,
-        f"the effect {one.effect}, which is not in [−1, 1]": not -1 <= round(one.effect, 9) <= 1,
-        f"the measure {one.measure!r}": not isinstance(one.measure, str),
-        f"images that the run has not, such as {next(iter(strange), None)!r}": strange,
-    }
-    if told := [what for what, is_so in wrong.items() if is_so]:
-        raise ValueError(f"a candidate has {told[0]}")
-
-
-def _strange(shown: Iterable[Any], drawn: pl.Series | None) -> set[Any]:
-    """What of the images shown the run has not."""
-    strange = set() if drawn is None else set(shown)
-    if drawn is not None and strange:
-        names = pl.Series([name for name in strange if isinstance(name, str)], dtype=pl.String)
-        strange.difference_update(drawn.filter(drawn.is_in(names.implode())))
-    return strange
-
-
-def _blaming(one: Candidate, finder: Finder, drawn: pl.Series | None) -> Candidate:
-    """The candidate of another package's finder, which is blamed for what it says when it is needed, too."""
-    if FINDERS.origin(finder.name) == OURS:
-        return one
-    if one.p is not None and one.sentence and one.wording is None and one.interval is None:
-        raise ValueError(
-            f"a tested candidate of the kind {one.kind!r} has a sentence and no interval; give it the size "
-            'that it tells with its ends: interval=(row["value"], row["low"], row["high"])'
-        )
-
-    def later(name: str) -> Callable[[], Any]:
-        def asked() -> Any:
-            with FINDERS.blamed(finder.name):
-                given = getattr(one, name)()
-                changed: Any = {name: given}
-                _require_candidate(replace(one, **changed), finder, drawn)
-                return given
-
-        return asked
-
-    said = later("sentence") if callable(one.sentence) else one.sentence
-    return replace(one, sentence=said, images=later("images") if callable(one.images) else one.images)
 
 
 def _table(

@@ -25,12 +25,14 @@ def missing_table(material: Material, lost: str | None = None) -> dict[str, Any]
         "sentence": _missing_sentence(material, records, is_lost=lost is not None),
         "items": [*_changed_note(material.changed), *filter(None, [lost]), *_missing_items(material)],
         "notes": first_notes(material),
-        "columns": counts.columns,
-        "rows": [
-            [thousands(x) if isinstance(x, int) else x or "–" for x in row] for row in counts.iter_rows()
-        ],
-        "labels": counts.dtypes.count(pl.String()),
+        **texts_of(counts),
     }
+
+
+def texts_of(counts: pl.DataFrame) -> dict[str, Any]:
+    """``columns`` and ``rows`` of text of a table of counts; the first ``labels`` columns name a row."""
+    rows = [[thousands(x) if isinstance(x, int) else x or "–" for x in row] for row in counts.iter_rows()]
+    return {"columns": counts.columns, "rows": rows, "labels": counts.dtypes.count(pl.String())}
 
 
 def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFrame]:

@@ -8,8 +8,7 @@ from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
-from stereotrope.report.missing_counts import missing_counts, missing_table
-from stereotrope.report.numbers import thousands
+from stereotrope.report.missing_counts import missing_counts, missing_table, texts_of
 from stereotrope.tables import N_SUBJECTS
 
 _MOST_REASONS = 40
@@ -22,11 +21,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     content["table"] = plain_table("What is missing, by model and group", missing, "missing")
     lacking = _undelivered(material)
     if lacking.height:
-        rows = [
-            [thousands(x) if isinstance(x, int) else x or "–" for x in row] for row in lacking.iter_rows()
-        ]
-        table = {"columns": lacking.columns, "rows": rows, "labels": lacking.dtypes.count(pl.String())}
-        content["undelivered"] = plain_table(_UNDELIVERED, table, "undelivered")
+        content["undelivered"] = plain_table(_UNDELIVERED, texts_of(lacking), "undelivered")
     return [Block("missing", content)]
 
 
