@@ -104,6 +104,27 @@ def test_what_is_not_as_it_was_is_told_in_a_line(run, capsys, tamper, told):
     assert re.match(told, lines[0])
 
 
+@pytest.mark.parametrize("records", [{"annotate:colour": "many"}, None])
+def test_fewer_records_than_there_were_are_told_of_each_stage(run, capsys, records):
+    with closing(sqlite3.connect(run / "ledger.db")) as ledger, ledger:
+        stages = dict(ledger.execute("SELECT stage, count(*) FROM items GROUP BY stage"))
+        ledger.execute("DELETE FROM items WHERE stage != 'generate'")
+    kept = {stage: n for stage, n in stages.items() if stage != "generate"}
+    assert "looks" in kept
+    if records is not None:  # what somebody wrote there is passed over
+        info = json.loads((run / "run.json").read_bytes())
+        (run / "run.json").write_text(json.dumps({**info, "records": records}))
+        write_seal(run)
+        assert verified(run, capsys)[0] == 0
+        return
+    code, lines = verified(run, capsys)
+    assert code == 1
+    assert lines == [
+        f"ledger.db: has 0 records of {stage}, and had {n:,} when the run ended"
+        for stage, n in sorted(kept.items())
+    ]
+
+
 def test_a_table_of_pictures_that_cannot_be_read_leaves_them_uncompared(run, capsys):
     (run / "images.parquet").write_bytes(b"x")
     code, lines = verified(run, capsys)

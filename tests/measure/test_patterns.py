@@ -99,17 +99,16 @@ def test_what_differs_in_what_is_said_is_another_pattern(make_labels, what: str)
     assert [one["n_same"] for one in extents(found)] == [2, 2]
 
 
-def test_where_another_annotator_tests_it_too_it_is_another_pattern(make_labels) -> None:
+def test_whoever_labels_a_place_it_is_one_pattern(make_labels) -> None:
     labels = models(make_labels, a=(GREY, PINK), b=(GREY, PINK), c=(GREY, PINK))
     judge = labels.with_columns(annotator=pl.lit("judge"))
     other = judge.filter(generator="c").with_columns(annotator=pl.lit("other"))
     within = ("generator", "object", "annotator")
     both = told(pl.concat([judge, other]), *within)
     assert both.height == 3
-    assert extents(both) == [{"varies": ["generator"], "n_same": 2, "n_tested": 2, "n_opposite": 0}]
-    (alone,) = both.filter(pl.col("pattern_id").is_null())["scope"]
-    assert json.loads(alone)["generator"] == "c"
-    # People who labelled a sample test nothing of it.
+    assert extents(both) == [{"varies": ["generator"], "n_same": 3, "n_tested": 3, "n_opposite": 0}]
+    apart = told(pl.concat([judge.filter(pl.col("generator") != "c"), other]), *within)
+    assert extents(apart) == extents(both)
     sample = other.filter(pl.int_range(pl.len()).over("group") < 10).with_columns(annotator=pl.lit("people"))
     assert extents(told(pl.concat([judge, sample]), *within))[0]["n_same"] == 3
 
@@ -128,8 +127,7 @@ def test_over_several_factors_it_says_which_levels_and_of_which_alone(make_label
     alone = {key: GREY if key == ("b", "cup", "women") else seen for key, seen in cells.items()}
     (sentence,) = told(make_labels(alone))["pattern_sentence"].unique()
     assert sentence == (
-        "The same in 3 of 3 objects: car, cup and sofa; of 2 models told of a alone; none is told the other "
-        "way."
+        "The same in 3 of 3 objects: car, cup and sofa; of 2 models in a alone; none is told the other way."
     )
 
 
@@ -145,11 +143,11 @@ def test_where_it_is_told_the_other_way_the_levels_are_named(make_labels) -> Non
     pink, clock = found["pattern_sentence"].unique(maintain_order=True)
     assert pink == (
         "The same in 6 of 9 combinations of model and object (3 of 3 models: a, b and c; 2 of 3 objects: car "
-        "and cup); told the other way in 3 (clock)."
+        "and cup); told the other way in 3 combinations (clock)."
     )
     assert clock == (
-        "The same in 3 of 3 models: a, b and c; of 3 objects told of clock alone; told the other way in 6 "
-        "(car and cup)."
+        "The same in 3 of 3 models: a, b and c; of 3 objects in clock alone; told the other way in 6 "
+        "combinations (car and cup)."
     )
 
 

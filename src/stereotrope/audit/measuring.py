@@ -93,6 +93,7 @@ def measure_run(
     info["words"] = measure_words(made["estimates"]["measure"].unique())
     info |= {**beside, "notes": [*info["notes"], *notes, *section_notes(info["words"])]}
     info |= _judge_cards(plan, made["estimates"], tidy, images)
+    info["records"] = into.ledger.totals()
     into.write_info({**info, "missing": [asdict(one) for one in missing], **kept})
     write_seal(into.path, before=changed)
     last.keep()

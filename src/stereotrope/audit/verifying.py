@@ -33,10 +33,10 @@ class Verified(NamedTuple):
 def verify_run(folder: Path) -> Verified:
     """Compare a run with what was written of it; changes nothing, and asks nobody.
 
-    Tables, ``run.json`` and the audit file with their seal; every record of the ledger with its checksum;
-    ``images`` with the records; each picture's bytes with its name; and the files that labels and lists of
-    pictures came from, where they still are, with the digest that ``run.json`` has of them. Who writes the
-    seal and the checksums anew is not found out.
+    Tables, ``run.json`` and the audit file with their seal; every record of the ledger with its checksum, and
+    how many there are of each stage with ``run.json``; ``images`` with the records; each picture's bytes with
+    its name; and the files that labels and lists of pictures came from, where they still are, with the digest
+    that ``run.json`` has of them. Who writes the seal and the checksums anew is not found out.
 
     Raises RunError: There is no run, or it has no tables yet.
     """
@@ -45,7 +45,7 @@ def verify_run(folder: Path) -> Verified:
     try:
         images = run.scan("images").select("image_id", *_OUTCOME).collect()
         paths = images["path"].drop_nulls().unique(maintain_order=True).to_list()
-        faults += _of_ledger(folder, images)
+        faults += _of_ledger(folder, images, run.info.get("records", {}))
     except StereotropeError as error:
         if SEAL not in changed_files(folder) and not faults:
             raise
@@ -102,7 +102,7 @@ def _of_seal(folder: Path) -> Iterator[str]:
             yield f"{name}: is gone, and was there when the run ended"
 
 
-def _of_ledger(folder: Path, images: pl.DataFrame) -> Iterator[str]:
+def _of_ledger(folder: Path, images: pl.DataFrame, records: Mapping[str, Any]) -> Iterator[str]:
     file = folder / LEDGER
     if not file.is_file():
         yield f"{LEDGER}: is not there; nothing says what was made, answered and spent"
@@ -113,6 +113,10 @@ def _of_ledger(folder: Path, images: pl.DataFrame) -> Iterator[str]:
         return
     with Ledger(file, readonly=True) as ledger:
         found = pl.concat([_outcomes({}), *map(_outcomes, ledger.parts(GENERATE))])
+        there = ledger.totals()
+    for stage, n in records.items():
+        if isinstance(n, int) and (left := there.get(stage, 0)) < n:
+            yield f"{LEDGER}: has {left:,} records of {stage}, and had {n:,} when the run ended"
     same = found.unique().join(images, on=found.columns, how="semi", nulls_equal=True)
     strange = images.join(same, on="image_id", how="anti", maintain_order="left")
     if strange.height:

@@ -265,9 +265,10 @@ def verify(folder: RunFolderArgument) -> None:
     """Say whether a run is as it was made: its files, records and pictures; changes nothing.
 
     Tables, run.json and audit.yaml are compared with seal.json, every row of the
-    ledger with its checksum, images with the ledger, pictures with the SHA-256 in
-    their names, and label files made elsewhere with the SHA-256 in run.json. A
-    line a fault. The report, which is made from these, is not compared.
+    ledger with its checksum and how many there are with run.json, images with the
+    ledger, pictures with the SHA-256 in their names, and label files made
+    elsewhere with the SHA-256 in run.json. A line a fault. The report, which is
+    made from these, is not compared.
 
     Exit codes: 0 all is as it was, 1 something is not, 3 there is no run, or it
     has no tables yet.

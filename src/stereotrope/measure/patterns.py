@@ -54,7 +54,7 @@ class FindingPattern:
         parts = [f"The same in {each}"]
         for factor in alone:
             levels = _nouns(factor, len(_levels(self.tested, factor)))
-            parts.append(f"of {levels} told of {_level(factor, *same[factor])} alone")
+            parts.append(f"of {levels} in {_level(factor, *same[factor])} alone")
         if self.opposite:
             some = {f: _levels(self.opposite, f) for f in self.varies}
             named = [
@@ -63,7 +63,9 @@ class FindingPattern:
                 if len(levels) < len(_levels(self.tested, factor))
             ]
             where = f" ({'; '.join(named)})" if named else ""
-            parts.append(f"told the other way in {_combinations(self.opposite, self.varies)}{where}")
+            n = _combinations(self.opposite, self.varies)
+            what = f" combination{'s' if n > 1 else ''}" if len(self.varies) > 1 else ""
+            parts.append(f"told the other way in {n}{what}{where}")
         elif _combinations(self.same, self.varies) < _combinations(self.tested, self.varies):
             parts.append("none is told the other way")
         return f"{'; '.join(parts)}."
@@ -84,8 +86,8 @@ def patterns_of(
     """Patterns among differences that are told, each of two or more of them.
 
     They agree in what is told (attribute and value, or what a sentence of its own is about), in its
-    direction, in the two sides that are compared, in the annotators that test it, and in which factors their
-    places have: they differ in levels of these alone. Tested is the same in each place where a candidate
+    direction, in the two sides that are compared, and in which factors their places have: they differ in
+    levels of these alone, whoever labels them. Tested is the same in each place where a candidate
     compares these sides in the same terms; of a value of an attribute, where the attribute is compared. The
     other way are told differences of these: of the same value, or of another while this one is beyond 0 on
     the other side.
@@ -137,10 +139,9 @@ def _sides(c: Candidate) -> list[str | None]:
 
 
 def _family(c: Candidate, place: Place, differences: Differences) -> str:
-    """What is compared, of whom with whom and by whom, wherever."""
-    tested = differences.places[place]
-    annotators = sorted(name or "" for name in tested.annotators)
-    return json.dumps([_about(c), _sides(tested.example), sorted(_where(place, differences)), annotators])
+    """What is compared, and of whom with whom, wherever and by whomever it is labelled."""
+    example = differences.places[place].example
+    return json.dumps([_about(c), _sides(example), sorted(_where(place, differences))])
 
 
 def _where(place: Place, differences: Differences) -> _Levels:

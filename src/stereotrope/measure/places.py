@@ -37,7 +37,6 @@ class Tested:
     measures, scores: What tests it, and the scores that these compare.
     key: What stands for the place from one look to the next.
     earlier: What stood for it before factors joined the design.
-    annotators: Those whose labels test it; None where a test has no annotator.
     """
 
     example: Candidate
@@ -50,7 +49,6 @@ class Tested:
     scores: tuple[str, ...]
     key: str
     earlier: Sequence[str] = ()
-    annotators: frozenset[str | None] = frozenset()
 
 
 def place_of(c: Candidate, evidence: RunEvidence) -> Place:
@@ -106,7 +104,6 @@ def tested_place(
         tuple(dict.fromkeys(score for c in every for score in c.scores)),
         key,
         earlier,
-        frozenset(name for _, name in by),
     )
 
 

@@ -327,7 +327,7 @@ INFO_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("annotators", "folded", "generators", "judge_cards", "lookalikes", "looks"), (dict,)),
     **dict.fromkeys(("measures", "missing", "published", "taxonomies", "undelivered"), (dict,)),
     **dict.fromkeys(("factors", "generator_notes", "notes"), (str,)),
-    **dict.fromkeys(("baseline", "counts", "dimensions", "packages"), dict),
+    **dict.fromkeys(("baseline", "counts", "dimensions", "packages", "records"), dict),
     **dict.fromkeys(("sections", "tables", "versions", "words"), dict),
     **dict.fromkeys(("audit_base", "stereotrope_version", "title"), str),
     "calls": int,
