@@ -1,6 +1,5 @@
 """The commands. Only typer and the standard library are imported until a command runs."""
 
-import errno
 import io
 import os
 import sys
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from stereotrope.cli.designing import design_audit
+from stereotrope.cli.faults import errors_of
 from stereotrope.cli.gate import FailOn, objections
 from stereotrope.cli.listing import LISTING
 from stereotrope.cli.mitigating import mitigate_run
@@ -25,16 +25,11 @@ from stereotrope.cli.options import (
     RunFolderArgument,
 )
 from stereotrope.cli.registered import CommandGroup
-from stereotrope.cli.stopping import keeps, signals_end_the_command
+from stereotrope.cli.stopping import signals_end_the_command
 from stereotrope.commands import AsJson, settings
-from stereotrope.errors import GateError, Interrupted, RunError, StereotropeError, UsageError, said_by
+from stereotrope.errors import GateError, Interrupted, StereotropeError, UsageError
 from stereotrope.version import __version__
 
-_IN_THE_WAY = {
-    errno.EEXIST: "a folder must be here, and a file of that name is in the way",
-    errno.EISDIR: "a file must be here, and a folder of that name is in the way",
-}
-"""What is in the way of a file or folder, by the number of the error."""
 GIVES_BACK = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
 """Read by Polars where it is imported: memory is given back at once, not kept for a while."""
 
@@ -382,7 +377,7 @@ def main(arguments: list[str] | None = None) -> Any:
             sys.exit(_PIPE_CLOSED)
         raise
     except (StereotropeError, ImportError, MemoryError, OSError, RuntimeError) as error:
-        told = _told(error)
+        told = errors_of(error)
         if not told:
             raise
         if settings.verbose:
@@ -390,44 +385,6 @@ def main(arguments: list[str] | None = None) -> Any:
         for one in told:
             _print_lines(f"{'' if isinstance(one, Interrupted) else 'error: '}{one}")
         sys.exit(told[0].exit_code)
-
-
-def _told(error: Exception) -> list[StereotropeError]:
-    """What is said of an error; nothing of one that is ours to mend."""
-    told: list[StereotropeError] = [error] if isinstance(error, StereotropeError) else []
-    if short := _short_of(error):
-        return [*told, RunError(short)]
-    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    if told or not isinstance(error, OSError) or (error.filename is None and not full):
-        return told
-    where = "the output" if error.filename is None else error.filename
-    hint = "choose another place, or see who may read and write there"
-    if blocks := _IN_THE_WAY.get(error.errno or 0):
-        return [
-            RunError(f"{where}: {blocks}; move it elsewhere or remove it, then run the same command again")
-        ]
-    if full:
-        kept = "what was finished is kept; " if keeps() else ""
-        hint = f"{kept}make room, then run the same command again{' to continue' if kept else ''}"
-    return [RunError(f"{where}: {(error.strerror or 'cannot be used').lower()}; {hint}")]
-
-
-def _short_of(error: BaseException | None) -> str | None:
-    """What the machine lacks, where that is behind an error, and what to do."""
-    while error is not None:
-        number, said = getattr(error, "errno", None), said_by(error).lower()
-        if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in said:
-            what, remedy = "too many files are open", "raise the limit (`ulimit -n 4096`)"
-        elif isinstance(error, MemoryError) or number == errno.ENOMEM:
-            what, remedy = "memory is short", "close other programs"
-        elif "can't start new thread" in said:
-            what, remedy = "no further thread can be started", "close other programs, or raise the limits"
-        else:
-            error = error.__cause__ or error.__context__
-            continue
-        kept = ": everything finished is kept" if keeps() else ""
-        return f"{what}; {remedy}, then run the same command again{kept}"
-    return None
 
 
 def _print_lines(text: str) -> None:

@@ -12,14 +12,15 @@ from stereotrope.measure.finder import FINDERS, Candidate, Finder
 from stereotrope.plugins import OURS
 
 
-def checked_candidate(one: Any, finder: Finder, drawn: pl.Series | None) -> Candidate:
+def checked_candidate(given: Any, finder: Finder, drawn: pl.Series | None) -> Candidate:
     """Return what a finder gave; another package's is blamed for what it says when it is needed, too.
 
     drawn: All images of the run, where known.
 
     Raises ValueError: It is no candidate, or one that cannot be told.
     """
-    _require_candidate(one, finder, drawn)
+    _require_candidate(given, finder, drawn)
+    one: Candidate = given
     if FINDERS.origin(finder.name) == OURS:
         return one
     if one.p is not None and one.sentence and one.wording is None and one.interval is None:
@@ -31,10 +32,9 @@ def checked_candidate(one: Any, finder: Finder, drawn: pl.Series | None) -> Cand
     def later(name: str) -> Callable[[], Any]:
         def asked() -> Any:
             with FINDERS.blamed(finder.name):
-                given = getattr(one, name)()
-                changed: Any = {name: given}
+                changed: Any = {name: getattr(one, name)()}
                 _require_candidate(replace(one, **changed), finder, drawn)
-                return given
+                return changed[name]
 
         return asked
 
