@@ -18,13 +18,17 @@ from stereotrope.audit.probing import readings_of
 from stereotrope.audit.said import Said
 from stereotrope.audit.subjects import Subjects
 from stereotrope.audit.unchanged import LastMeasured, measured_key
+from stereotrope.audit.unrecorded import UNRECORDED
 from stereotrope.audit.work import Missing, Watcher
 from stereotrope.further_tables import TableSources
 from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, refuse_stopped, write_seal
+from stereotrope.run.folder import FORGOTTEN
 from stereotrope.run.looks import looks_told
 from stereotrope.tables import compact
 
+_OF_ACCIDENTS = (FORGOTTEN, UNRECORDED)
+"""Stages of the ledger that an undisturbed run has not."""
 _OWED = ("stage", "name", "n", "of", "reason")
 
 
@@ -93,7 +97,7 @@ def measure_run(
     info["words"] = measure_words(made["estimates"]["measure"].unique())
     info |= {**beside, "notes": [*info["notes"], *notes, *section_notes(info["words"])]}
     info |= _judge_cards(plan, made["estimates"], tidy, images)
-    info["records"] = into.ledger.totals()
+    info["records"] = {name: n for name, n in into.ledger.totals().items() if name not in _OF_ACCIDENTS}
     into.write_info({**info, "missing": [asdict(one) for one in missing], **kept})
     write_seal(into.path, before=changed)
     last.keep()
