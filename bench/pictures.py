@@ -113,9 +113,10 @@ def folder(pictures: list[bytes], into: Path) -> Row:
     (listed / "metadata.csv").write_text("file_name\n" + "\n".join(names))
     generator = FolderGenerator(listed)
     asked = list(image_requests(generator.requests()[1]))
-    run: Any = SimpleNamespace(store=PictureStore(into / "run"))
-    plain = into / "plain"
+    kept_in, plain = into / "run", into / "plain"
+    kept_in.mkdir()
     plain.mkdir()
+    run: Any = SimpleNamespace(store=PictureStore(kept_in))
 
     def emptied(kept: Path) -> Path:
         for file in [path for path in kept.rglob("*") if path.is_file()]:

@@ -1,7 +1,7 @@
 """Rows of the table of times: ours beside the best vectorised reference and the bare limit, at several sizes.
 
 CPU seconds of this process, the least of some rounds in which the three take turns, so that a busy machine
-hinders all alike. The reference is NumPy or SciPy written as a careful user would, without a loop over
+hinders all alike; short calls are repeated within their turn, as a measure repeats them. The reference is NumPy or SciPy written as a careful user would, without a loop over
 replicates; the limit is the one step that nobody can leave out, such as reading the labels once or drawing
 the random numbers.
 """
@@ -13,6 +13,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+
+_TURN = 0.005
+"""Seconds that a turn takes at least."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,18 @@ def in_turns(
     for _ in range(rounds):
         for at, call in enumerate((ours, reference, limit)):
             if call is not None:
-                start = time.process_time()
-                call()
-                least[at] = min(least[at], time.process_time() - start)
+                least[at] = min(least[at], _mean_seconds(call))
     told = [x * (times if at else 1.0) if math.isfinite(x) else None for at, x in enumerate(least)]
     return Row(name, least[0], told[1], told[2], n, times)
+
+
+def _mean_seconds(call: Callable[[], Any]) -> float:
+    """Of one call, of as many as a turn takes."""
+    calls, start = 0, time.process_time()
+    while not calls or time.process_time() - start < _TURN:
+        call()
+        calls += 1
+    return (time.process_time() - start) / calls
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
