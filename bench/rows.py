@@ -1,9 +1,9 @@
 """Rows of the table of times: ours beside the best vectorised reference and the bare limit, at several sizes.
 
 CPU seconds of this process, the least of some rounds in which the three take turns, so that a busy machine
-hinders all alike; short calls are repeated within their turn, as a measure repeats them. The reference is NumPy or SciPy written as a careful user would, without a loop over
-replicates; the limit is the one step that nobody can leave out, such as reading the labels once or drawing
-the random numbers.
+hinders all alike; short calls are repeated within their turn, as a measure repeats them. The reference is
+NumPy or SciPy written as a careful user would, without a loop over replicates; the limit is the one step that
+nobody can leave out, such as reading the labels once or drawing the random numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
-
 
 _TURN = 0.005
 """Seconds that a turn takes at least."""

@@ -57,7 +57,7 @@ def test_what_did_not_come_is_told_by_condition_and_is_no_error(tmp_path: Path, 
         "Estimates say nothing of those: add them to the files and run again, or take them out of the design."
     )
     expected = [
-        "“one”: 1 of 20 asked pictures did not come (4 a prompt, as most prompts have): 1 has fewer "
+        "“one”: 1 of 20 asked pictures did not come (4 a prompt, as most prompts have): 1 prompt has fewer "
         f"(3 of 4 with occupation “pilot”). {end}",
         "“two”: 4 of 20 asked pictures did not come (4 a prompt, as most prompts have): 1 of 5 prompts has "
         f"none (occupation “farmer”). {end}",
@@ -77,9 +77,9 @@ def test_what_did_not_come_is_told_by_condition_and_is_no_error(tmp_path: Path, 
 def test_a_number_that_the_audit_file_says_is_what_was_asked(tmp_path: Path) -> None:
     run = study(tmp_path, images_per_prompt=5).run(tmp_path / "run")
     assert [sentence.split(". Est")[0] for sentence in told(run)] == [
-        "“one”, “two”, each: 5 of 25 asked pictures did not come (5 a prompt, images_per_prompt): 5 have "
-        "fewer (4 of 5 with occupation “nurse”; 4 of 5 with occupation “teacher”; 4 of 5 with occupation "
-        "“pilot”; 2 more)"
+        "“one”, “two”, each: 5 of 25 asked pictures did not come (5 a prompt, images_per_prompt): 5 "
+        "prompts have fewer (4 of 5 with occupation “nurse”; 4 of 5 with occupation “teacher”; 4 of 5 with "
+        "occupation “pilot”; 2 more)"
     ]
 
 
@@ -116,8 +116,8 @@ def test_where_no_number_is_usual_only_prompts_without_a_picture_are_told() -> N
 
 def test_more_than_was_asked_makes_up_for_nothing() -> None:
     assert sentences(a=9, b=3, c=3, d=2, asked=3) == [
-        "“m”: 1 of 12 asked pictures did not come (3 a prompt, images_per_prompt): 1 has fewer (2 of 3 with "
-        "job “pilot”, group “old”)"
+        "“m”: 1 of 12 asked pictures did not come (3 a prompt, images_per_prompt): 1 prompt has fewer (2 of "
+        "3 with job “pilot”, group “old”)"
     ]
     assert sentences(a=9, b=3, c=3, d=3, asked=3) == []
 

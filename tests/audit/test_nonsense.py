@@ -181,6 +181,11 @@ def test_findings_that_cannot_be_are_refused(made, tmp_path, counting, found, me
     assert str(refused.value).endswith("; mend the package, or uninstall it: every audit uses it")
 
 
+def test_a_finder_stands_at_a_number():
+    with pytest.raises(ValueError, match="place must be a whole number, such as 50, found 'first'"):
+        finder("few", place="first")
+
+
 def test_every_key_of_a_run_is_one_that_no_table_may_take(made):
     assert set(st.open(made).info) <= set(INFO_KINDS)
 

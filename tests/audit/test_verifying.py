@@ -89,6 +89,7 @@ def forged(folder):
         (lambda run: (run / "more.parquet").write_bytes(b"x"), r"more\.parquet: was not there when the run"),
         (lambda run: (run / "audit.yaml").write_text("x"), r"audit\.yaml: was changed since the run"),
         (lambda run: (run / "seal.json").unlink(), r"seal\.json: is not there or cannot be read; nothing"),
+        (lambda run: (run / "seal.json").write_text("{}"), r"seal\.json: is not there or cannot be read; no"),
         (lambda run: (run / "ledger.db").unlink(), r"ledger\.db: is not there; nothing says what was made"),
         (forged, r"ledger\.db: is damaged \(1 row fails its checksum\)"),
         (reworded, r"images\.parquet: (\d+) of \1 pictures are not as ledger\.db has them; the first is \""),

@@ -94,7 +94,7 @@ def _fewer(few: pl.DataFrame, varying: Sequence[str], each: int | None) -> Itera
     if few.height:
         least = few.sort(_N, maintain_order=True).to_dicts()
         named = [f"{row[_N]:,} of {each:,} with {_condition(row, varying)}" for row in least]
-        yield f"{few.height:,} {'has' if few.height == 1 else 'have'} fewer ({_first(named)})"
+        yield f"{count(few.height, 'prompt')} {'has' if few.height == 1 else 'have'} fewer ({_first(named)})"
 
 
 def _condition(row: Mapping[str, Any], varying: Sequence[str]) -> str:

@@ -182,7 +182,12 @@ _Function = TypeVar("_Function", bound=Callable[["RunEvidence"], Iterable[Candid
 
 
 def finder(*kinds: str, place: int, compares: tuple[str, ...] = ()) -> Callable[[_Function], _Function]:
-    """Register a function as the finder of its name."""
+    """Register a function as the finder of its name.
+
+    Raises ValueError: Its place is no number.
+    """
+    if not isinstance(place, int):
+        raise ValueError(f"place must be a whole number, such as 50, found {place!r}")
 
     def registered(function: _Function) -> _Function:
         FINDERS.add(function.__name__, Finder(function.__name__, function, kinds, place, compares))

@@ -71,7 +71,7 @@ def _sealed(run: Path) -> dict[str, str] | None:
         sealed = json.loads((run / SEAL).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    return sealed if isinstance(sealed, dict) else None
+    return sealed if sealed and isinstance(sealed, dict) else None
 
 
 def changed_files(run: Path) -> dict[str, str | None]:
