@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PIL import Image
+from tests.annotate import slow_colour
 
 from stereotrope.annotate import foreground
 from stereotrope.annotate.clustering import k_means
@@ -46,6 +47,20 @@ def test_print_on_the_wall_is_no_part_of_the_product(drawing):
     box = (slice(27, 48), slice(55, 105))
     assert foreground.segment(found).product[30:44, 60:100].all()
     assert not foreground.segment(found, [box]).product[30:42, 60:100].any()
+
+
+@pytest.mark.parametrize("size", [(160, 160), (107, 160), (9, 40), (40, 3), (2, 30), (30, 2)])
+def test_pictures_are_divided_as_by_the_plain_reference(size):
+    rng = np.random.default_rng(size)
+    for cells in ((2, 3), (6, 5), (40, 40)):
+        blocks = Image.fromarray(rng.integers(0, 256, (*cells, 3)).astype(np.uint8))
+        for how in (Image.Resampling.NEAREST, Image.Resampling.BICUBIC):
+            pixels = np.asarray(blocks.resize(size, how))
+            ground = foreground.segment(foreground.relief(pixels))
+            lab, product, background = slow_colour.divided(pixels)
+            np.testing.assert_allclose(np.moveaxis(ground.lab, 0, -1), lab, atol=1e-9)
+            assert (ground.product == product).all()
+            assert (ground.background == background).all()
 
 
 def test_clusters_find_well_apart_groups_in_any_order():

@@ -11,6 +11,8 @@ _WHITE_D65 = np.array([0.95047, 1.0, 1.08883])
 _TO_XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
+_DARK = (6 / 29) ** 3
+"""Share of white up to which lightness grows in proportion."""
 _LEVELS = np.arange(256) / 255.0
 _LINEAR = np.where(_LEVELS <= 0.04045, _LEVELS / 12.92, ((_LEVELS + 0.055) / 1.055) ** 2.4)
 
@@ -22,14 +24,26 @@ def srgb_to_lab(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
 
     Returns shape (…, 3): L* in [0, 100], a*, b*.
     """
-    planes = _LINEAR[np.moveaxis(pixels, -1, 0).reshape(3, -1)]
-    xyz = (_TO_XYZ / _WHITE_D65[:, None]) @ planes
-    f, dark = np.cbrt(xyz), xyz <= (6 / 29) ** 3
+    xyz = (_TO_XYZ / _WHITE_D65[:, None]) @ _LINEAR.take(pixels.reshape(-1, 3)).T
+    f, dark = _cube_root(np.maximum(xyz, _DARK)), xyz <= _DARK
     if dark.any():
         f[dark] = xyz[dark] * (29 / 6) ** 2 / 3 + 4 / 29
-    x, y, z = f
-    lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+    lab = np.concatenate([f[1:2], f[:2] - f[1:]])
+    lab *= [[116.0], [500.0], [200.0]]
+    lab[0] -= 16
     return np.moveaxis(lab.reshape(3, *pixels.shape[:-1]), 0, -1)
+
+
+def _cube_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cube root to 13 digits: Newton's step from that in single precision, much quicker than NumPy's."""
+    single = np.log(values, dtype=np.float32, casting="same_kind")
+    single /= 3
+    root = np.exp(single, out=single).astype(np.float64)
+    step = values / (root * root)
+    step -= root
+    step /= 3
+    root += step
+    return root
 
 
 def ciede2000(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.annotate import foreground, palette
-from stereotrope.annotate.clustering import Lab, k_means
+from stereotrope.annotate.clustering import Lab, k_means, median, quantile
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.morphology import eroded
 from stereotrope.annotate.offline import OfflineAnnotator, offline
@@ -102,26 +102,19 @@ def main_colour(points: Lab) -> tuple[NDArray[np.float64], float]:
     white things, and gloss greys black ones.
     """
     _, member = k_means(points * _WEIGHTS, CLUSTERS)
-    sizes = np.bincount(member)
-    used = np.flatnonzero(sizes)
-    shades = np.array([_median(points.compress(member == m, axis=1)) for m in used])
-    sizes = sizes[used]
+    parts = [points.compress(member == m, axis=1) for m in np.flatnonzero(np.bincount(member))]
+    sizes = np.array([part.shape[1] for part in parts])
+    shades = np.array([median(part) for part in parts])
     groups = _shade_groups(shades)
     size_of = np.bincount(groups, sizes)
     best = groups == int(size_of.argmax())
     largest = int(np.where(best, sizes, -1).argmax())
-    colour = shades[largest].copy()
+    colour = shades[largest]
     if np.hypot(colour[1], colour[2]) < CHROMATIC:
-        low, high = np.quantile(points[0, np.isin(member, used[best])], [0.25, 0.75])
+        lightness = np.concatenate([parts[at][0] for at in np.flatnonzero(best)])
+        low, high = quantile(lightness, 0.25), quantile(lightness, 0.75)
         colour[0] = high if high >= NEAR_WHITE else low if low <= NEAR_BLACK else colour[0]
     return colour, float(size_of.max() / sizes.sum())
-
-
-def _median(points: Lab) -> NDArray[np.float64]:
-    """Median of each channel, of those above and below it the mean."""
-    n = points.shape[1]
-    pair = [(n - 1) // 2, n // 2]
-    return np.asarray(np.partition(points, pair, axis=1)[:, pair].mean(axis=1))
 
 
 def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -134,6 +127,6 @@ def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:
     same_hue = coloured[:, None] & coloured[None] & (turn <= HUE_SPAN) & (apart <= SHADE_SPAN)
     same_grey = ~coloured[:, None] & ~coloured[None] & (apart <= GREY_SPAN)
     group = np.arange(len(shades))
-    for first, second in np.argwhere(same_hue | same_grey):
+    for first, second in np.argwhere(np.triu(same_hue | same_grey, 1)).tolist():
         group[group == group[second]] = group[first]
-    return np.unique(group, return_inverse=True)[1]
+    return group

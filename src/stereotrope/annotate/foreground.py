@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from stereotrope.annotate.cielab import srgb_to_lab
-from stereotrope.annotate.clustering import Lab, k_means, squared
-from stereotrope.annotate.morphology import closed, dilated, opened
+from stereotrope.annotate.clustering import Lab, k_means, quantile, squared
+from stereotrope.annotate.morphology import Mask, closed, dilated, opened
 
 WORK_SIDE = 160
 """Longer side in pixels at which pictures are segmented: contours stay, print and JPEG noise go."""
@@ -48,7 +48,8 @@ BORDER_SHARE = 0.12
 """Share of the border from which a colour counts as background there."""
 BORDER_SPREAD = 12.0
 """ΔE*ab within which a border pixel counts as one of those colours."""
-
+STEP = 1e-3
+"""Cost of a step that crosses no contrast: of free ways the shorter."""
 
 Plane = NDArray[np.float64]
 
@@ -77,27 +78,35 @@ class Relief:
 
 def relief(pixels: NDArray[np.uint8]) -> Relief:
     """Find what stands out in a picture of at most about :data:`WORK_SIDE` pixels a side."""
-    lab = np.stack([_median(plane) for plane in np.moveaxis(srgb_to_lab(pixels), -1, 0)])
+    # The border is repeated for the median.
+    framed = srgb_to_lab(np.pad(pixels, ((1, 1), (1, 1), (0, 0)), mode="edge"))
+    lab = _medians(np.moveaxis(framed, -1, 0))
     common = _border_colours(lab)
     cost, away = _path_cost(lab, common), _colour_cost(lab, common)
     return Relief(lab, (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER_COLOUR)))
 
 
-def _median(plane: Plane) -> Plane:
-    """Median of each pixel and its eight neighbours, the border repeated.
+def _medians(framed: Lab) -> Lab:
+    """Median of each pixel and its eight neighbours, without the frame, which has no such neighbours.
 
     Each row of three is put in order, and of the nine the median is that of the greatest of the least, the
     median of the middle ones and the least of the greatest (Smith 1996, "Implementing median filters in
     XC4000E FPGAs", Xcell 23).
     """
-    plane = np.pad(plane, 1, mode="edge")
-    left, here, right = plane[:, :-2], plane[:, 1:-1], plane[:, 2:]
-    low, high = np.minimum(left, here), np.maximum(left, here)
-    middle = np.maximum(low, np.minimum(high, right))
-    low, high = np.minimum(low, right), np.maximum(high, right)
-    least = np.maximum(np.maximum(low[:-2], low[1:-1]), low[2:])
-    greatest = np.minimum(np.minimum(high[:-2], high[1:-1]), high[2:])
-    return _middle(least, _middle(middle[:-2], middle[1:-1], middle[2:]), greatest)
+    _, height, width = framed.shape
+    found = np.empty((3, height * width))
+    # Rows are read on end, several times as quick as row by row: only the frame gets another row's pixels.
+    for plane, out in zip(framed.reshape(3, -1), found, strict=True):
+        left, here, right = plane[:-2], plane[1:-1], plane[2:]
+        low, high = np.minimum(left, here), np.maximum(left, here)
+        middle = np.maximum(low, np.minimum(high, right))
+        low, high = np.minimum(low, right), np.maximum(high, right)
+        above, level, below = slice(None, -2 * width), slice(width, -width), slice(2 * width, None)
+        least = np.maximum(np.maximum(low[above], low[level]), low[below])
+        greatest = np.minimum(np.minimum(high[above], high[level]), high[below])
+        middle = _middle(middle[above], middle[level], middle[below])
+        out[width + 1 : -width - 1] = _middle(least, middle, greatest)
+    return np.ascontiguousarray(found.reshape(framed.shape)[:, 1:-1, 1:-1])
 
 
 def _middle(one: Plane, two: Plane, three: Plane) -> Plane:
@@ -150,18 +159,23 @@ def _border_colours(lab: Lab) -> Lab:
 
 def _colour_cost(lab: Lab, common: Lab) -> NDArray[np.float64]:
     """Distance of each pixel from the nearest of the border's colours, beyond lamps and shadows."""
-    squared = np.full(lab.shape[1:], np.inf)
+    nearest = np.full(lab.shape[1:], np.inf)
     for colour in common:
-        lightness, a, b = (plane - value for plane, value in zip(lab, colour, strict=True))
-        light = np.maximum(np.maximum(lightness - LIGHTER, -lightness - DARKER), 0.0)
-        squared = np.minimum(squared, light * light + a * a + b * b)
-    return np.asarray(np.sqrt(squared))
+        light, *hue = (plane - value for plane, value in zip(lab, colour, strict=True))
+        light -= light.clip(-DARKER, LIGHTER)
+        light *= light
+        for apart in hue:
+            apart *= apart
+            light += apart
+        np.minimum(nearest, light, out=nearest)
+    return np.asarray(np.sqrt(nearest, out=nearest))
 
 
 def _path_cost(lab: Lab, common: Lab) -> NDArray[np.float64]:
     """Least contrast crossed on the way from each pixel to the background along the border.
 
-    No farther than the greatest threshold: what costs more stands out whatever it costs.
+    No farther than the greatest threshold: what costs more stands out whatever it costs. Where a straight
+    way is free, none is shorter; the others are looked for from these pixels on.
     """
     from scipy import sparse  # noqa: PLC0415
     from scipy.sparse import csgraph  # noqa: PLC0415
@@ -172,40 +186,65 @@ def _path_cost(lab: Lab, common: Lab) -> NDArray[np.float64]:
     border = lab.reshape(3, -1).take(_border(shape), axis=1)
     entry = np.sqrt(np.min([squared(border, colour) for colour in common], axis=0))
     ring = np.concatenate([right[_ring(right.shape)], down[_ring(down.shape)], np.zeros(1)])
-    slack = np.clip(1.5 * _quantile(ring, RING_QUANTILE), *SLACK)
-    contrast = np.concatenate([right.ravel() - slack, down.ravel() - slack, entry - BORDER_SPREAD])
-    order, ends, starts = _paths(shape)
-    # A tiny length keeps free steps from being read as missing edges.
-    weight = (np.maximum(contrast, 0.0) + 1e-3)[order]
-    outside = shape[0] * shape[1]
-    graph = sparse.csr_array((weight, ends, starts), shape=(outside + 1, outside + 1))
-    cost = csgraph.dijkstra(graph, indices=outside, limit=EDGE[1], min_only=True)
-    return np.asarray(np.minimum(cost[:outside], EDGE[1] + 1.0).reshape(shape))
+    slack = np.clip(1.5 * quantile(ring, RING_QUANTILE), *SLACK)
+    right, down = (np.maximum(contrast - slack, 0.0) + STEP for contrast in (right, down))
+    cost = np.full(shape, np.inf)
+    cost.reshape(-1)[_border(shape)] = np.maximum(entry - BORDER_SPREAD, 0.0) + STEP
+    straight = _straight(right == STEP, down == STEP, cost == STEP)
+    cost = np.where(straight, _depths(shape)[0], cost)
+    right = np.where(straight[:, 1:] & straight[:, :-1], np.inf, right)
+    down = np.where(straight[1:] & straight[:-1], np.inf, down)
+    begin = np.flatnonzero(dilated(~straight, 1) & np.isfinite(cost))
+    weight = np.full(4 * cost.size + len(begin), np.inf)
+    steps = weight[: 4 * cost.size].reshape(*shape, 4)
+    steps[:, :-1, 0] = steps[:, 1:, 1] = right
+    steps[:-1, :, 2] = steps[1:, :, 3] = down
+    weight[4 * cost.size :] = cost.take(begin)
+    ends, starts = _ends(shape)
+    ends, starts = np.append(ends, begin.astype(np.int32)), np.append(starts, np.int32(len(weight)))
+    graph = sparse.csr_array((weight, ends, starts), shape=(cost.size + 1, cost.size + 1))
+    found = csgraph.dijkstra(graph, indices=cost.size, limit=EDGE[1], min_only=True)[:-1].reshape(shape)
+    return np.where(straight, cost, np.minimum(found, EDGE[1] + 1.0))
 
 
 def _contrast(one: Lab, other: Lab) -> NDArray[np.float64]:
-    lightness, a, b = np.square(one - other)
-    return np.asarray(np.sqrt(lightness + a + b))
+    lightness, a, b = (np.square(plane - beside) for plane, beside in zip(one, other, strict=True))
+    lightness += a
+    lightness += b
+    return np.asarray(np.sqrt(lightness, out=lightness))
+
+
+def _straight(right: Mask, down: Mask, border: Mask) -> Mask:
+    """Where the way straight from the nearest side is free, steps to the right, down and into the border."""
+    straight = np.zeros(border.shape, dtype=bool)
+    sides = ((down, border), (down[::-1], border[::-1]), (right.T, border.T), (right.T[::-1], border.T[::-1]))
+    for side, ((free, into), depth) in enumerate(zip(sides, _depths(border.shape)[1], strict=True)):
+        way = np.concatenate([into[:1], free, np.zeros_like(into[:1])])
+        straight |= depth < np.expand_dims(way.argmin(axis=0), side // 2)
+    return straight
 
 
 @lru_cache(maxsize=16)
-def _paths(shape: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int32]]:
-    """Steps between neighbours, both ways, and from outside (the last node), as a sparse matrix has them.
+def _depths(shape: tuple[int, ...]) -> tuple[Plane, NDArray[np.intp]]:
+    """What it costs at least to come to each pixel, and its depth from above, below, left and right.
 
-    Returns for each step the number of its contrast (those to the right, those down, those from outside
-    to the border), where it ends, and where the steps from each node begin.
+    Depths from other sides than the nearest are beyond any.
     """
-    height, width = shape
-    outside = height * width
-    node, border = np.arange(outside).reshape(shape), _border(shape)
-    one = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel(), np.full(len(border), outside)])
-    other = np.concatenate([node[:, 1:].ravel(), node[1:].ravel(), border])
-    n_both = len(one) - len(border)
-    start, end = np.concatenate([one, other[:n_both]]), np.concatenate([other, one[:n_both]])
-    number = np.concatenate([np.arange(len(one)), np.arange(n_both)])
-    order = np.lexsort((end, start))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(start, minlength=outside + 1))])
-    return number[order], end[order].astype(np.int32), starts.astype(np.int32)
+    rows, columns = np.indices(shape)
+    depths = np.stack([rows, rows[::-1], columns, columns[:, ::-1]])
+    depth = depths.min(axis=0)
+    return np.cumsum(np.full(max(shape), STEP))[depth], np.where(depths == depth, depth, sum(shape))
+
+
+@lru_cache(maxsize=16)
+def _ends(shape: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Where steps from each pixel right, left, down and up end, and where those of each begin.
+
+    As a sparse matrix has them; those out of the picture end somewhere within.
+    """
+    n = shape[0] * shape[1]
+    ends = np.arange(n)[:, None] + (1, -1, shape[1], -shape[1])
+    return ends.clip(0, n - 1).astype(np.int32), np.arange(n + 1, dtype=np.int32) * 4
 
 
 @lru_cache(maxsize=64)
@@ -219,15 +258,7 @@ def _ring(shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 def _threshold(cost: NDArray[np.floating], limits: tuple[float, float]) -> float:
     """Cost that divides product from background: beyond what texture and noise reach in the outer ring."""
-    return float(np.clip(RING_FACTOR * _quantile(cost[_ring(cost.shape)], RING_QUANTILE), *limits))
-
-
-def _quantile(values: NDArray[np.floating], q: float) -> float:
-    """Quantile, between two values in proportion; on few values much quicker than NumPy's."""
-    at = q * (len(values) - 1)
-    pair = [int(at), min(int(at) + 1, len(values) - 1)]
-    low, high = np.partition(values, pair)[pair].tolist()
-    return float(low + (high - low) * (at - pair[0]))
+    return float(np.clip(RING_FACTOR * quantile(cost[_ring(cost.shape)], RING_QUANTILE), *limits))
 
 
 def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -235,13 +266,12 @@ def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
     from scipy import ndimage  # noqa: PLC0415
 
     solid = _solid(raised)
-    part, found = ndimage.label(opened(solid, 1), structure=np.ones((3, 3)))
-    if not found:
+    part, n_parts = ndimage.label(opened(solid, 1), structure=np.ones((3, 3)))
+    if not n_parts:
         return np.zeros_like(raised)
     nearness, central = _centre(raised.shape)
-    weight = np.bincount(part.ravel(), nearness.ravel(), minlength=found + 1)
-    weight[0] = 0.0
-    main = part == int(weight.argmax())
+    at = np.flatnonzero(part)
+    main = part == np.bincount(part.take(at), nearness.take(at)).argmax()
     hull = convex_hull((solid & central) | main)
     thick = opened(solid, 3)
     return hull if (thick & hull).sum() < SOLID * hull.sum() else np.asarray(main)
@@ -261,19 +291,33 @@ def _solid(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Convex hull, drawn; the mask itself where its points lie on a line."""
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415
-
     rows = np.flatnonzero(mask.any(axis=1))
-    ends = mask[rows].argmax(axis=1), mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
+    last = mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
+    first = mask[rows].argmax(axis=1)
     # Only the ends of a row can be corners.
-    points = np.concatenate([np.stack([end, rows], axis=1) for end in ends])
-    try:
-        corners = points[ConvexHull(points).vertices]
-    except QhullError:
+    corners = _bends(last, rows) + _bends(first[::-1], rows[::-1])
+    if len(set(corners)) < 3:
         return mask
     drawn = Image.new("1", mask.shape[::-1])
-    ImageDraw.Draw(drawn).polygon([(int(x), int(y)) for x, y in corners], fill=1, outline=1)
+    ImageDraw.Draw(drawn).polygon(corners, fill=1, outline=1)
     return np.array(drawn, dtype=bool)
+
+
+def _bends(columns: NDArray[np.intp], rows: NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Of points from row to row those where a band around them bends.
+
+    Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions", Information Processing
+    Letters 9.
+    """
+    kept: list[tuple[int, int]] = []
+    for x, y in zip(columns.tolist(), rows.tolist(), strict=True):
+        while len(kept) > 1:
+            (x0, y0), (x1, y1) = kept[-2:]
+            if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):
+                break
+            kept.pop()
+        kept.append((x, y))
+    return kept
 
 
 def foreground_parameters() -> dict[str, object]:

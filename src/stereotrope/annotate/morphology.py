@@ -8,14 +8,18 @@ Mask = NDArray[np.bool_]
 
 def dilated(mask: Mask, times: int) -> Mask:
     """Grow a mask."""
+    height, width = mask.shape
+    # Rows on end with a pixel between them are much quicker to grow than row by row.
+    wide = np.zeros((height, width + 1), dtype=bool)
+    wide[:, :-1] = mask
+    flat = wide.reshape(-1)
     for _ in range(times):
-        grown = mask.copy()
-        grown[1:] |= mask[:-1]
-        grown[:-1] |= mask[1:]
-        grown[:, 1:] |= mask[:, :-1]
-        grown[:, :-1] |= mask[:, 1:]
-        mask = grown
-    return mask
+        before = flat.copy()
+        for step in (1, width + 1):
+            flat[step:] |= before[:-step]
+            flat[:-step] |= before[step:]
+        wide[:, -1] = False
+    return wide[:, :-1]
 
 
 def eroded(mask: Mask, times: int) -> Mask:

@@ -42,10 +42,9 @@ class Palette:
         anchor and d₂ to the nearest anchor of another name: 1 on an anchor, 0 on the border of two names.
         """
         distance = ciede2000(lab, self.lab)
-        nearest: dict[str, float] = {}
-        for anchor, d in zip(self.anchors, distance, strict=True):
-            nearest[anchor.name] = min(float(d), nearest.get(anchor.name, np.inf))
-        (best, d1), (_, d2) = sorted(nearest.items(), key=lambda pair: (pair[1], pair[0]))[:2]
+        ranked = sorted(zip(distance.tolist(), [anchor.name for anchor in self.anchors], strict=True))
+        d1, best = ranked[0]
+        d2 = next(d for d, name in ranked if name != best)
         return best, (d2 - d1) / (d2 + d1) if d2 else 0.0
 
 
