@@ -131,6 +131,17 @@ def test_those_whose_majority_is_the_reference_are_not_put_right_by_it(study: Pa
     assert set(rows.filter(measure="ppi_share")["annotator"]) == {"judge"}
 
 
+@pytest.mark.parametrize("name", ["anna", "Müller, Anna"])
+def test_a_rater_behind_the_reference_is_not_put_right_by_it_whatever_her_name(
+    study: Path, name: str
+) -> None:
+    files = {"judge": "judge", name: "judge", "people": "people"}
+    entries = [{"labels": f"{file}.csv", "name": n, "attributes": ["gender"]} for n, file in files.items()]
+    most = {"majority": [name, "people"], "attributes": ["gender"], "name": "most", "least": 2}
+    rows = audit(study, *entries, {**most, "reference": True}).run(study / "run").estimates
+    assert set(rows.filter(measure="ppi_share")["annotator"]) == {"judge"}
+
+
 @pytest.mark.parametrize(
     ("second", "told"),
     [

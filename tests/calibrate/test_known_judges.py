@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.calibrate.conftest import rows_of, verdicts
 
@@ -130,3 +131,16 @@ def test_offline_instruments_have_cards_without_the_checks_of_models(tmp_path) -
     assert set(verdicts(card)) == {"accuracy", "kappa"}
     assert "check" not in found.run.prompts.columns
     assert card["checked_on"] == "24 drawn pictures of known truth"
+
+
+def test_people_who_labelled_the_pictures_of_a_calibration_have_a_card(tmp_path) -> None:
+    known = calibrate(["colour"], tmp_path / "run", images=1).run.reference.filter(attribute="product_colour")
+    said = known.select("image_id", product_colour="value")
+    said.write_csv(tmp_path / "people.csv")
+    people = [{"labels": str(tmp_path / "people.csv"), "name": "people"}]
+    (card,) = calibrate(people, tmp_path / "run", images=1).cards
+    assert card["checked_on"] == "24 drawn pictures of known truth"
+    assert rows_of(card, "accuracy")["product_colour"]["value"] == 1
+    said.with_columns(pl.format("other {}", "image_id").alias("image_id")).write_csv(tmp_path / "people.csv")
+    with pytest.raises(st.errors.IncompleteError, match="none of its rows .24. matches a picture"):
+        calibrate(people, tmp_path / "run", images=1)

@@ -88,7 +88,7 @@ def planted_labels(plan: Plan, generator: KnownGenerator) -> pl.DataFrame:
 
 def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
     inner = known_generator(plan)
-    tested = [a for a in plan.annotators if a.looks]
+    tested = list(plan.annotators)
     judges: list[Any] = [a for a in tested if a.variants]
     for judge in judges:
         if judge.parts:

@@ -61,8 +61,11 @@ def people_beside(
 def _sources(annotator: str, labels: pl.DataFrame) -> set[str]:
     """Annotators whose labels those of another are derived from."""
     told = labels.select("annotator", "derived_from").drop_nulls().unique()
+    # A name may hold a comma (“Müller, Anna”).
+    names = labels["annotator"].unique()
     derived = {
-        name: source.split(", ") for name, source in told.sort("annotator", "derived_from").iter_rows()
+        name: [one for one in names if f", {one}, " in f", {sources}, "]
+        for name, sources in told.sort("annotator", "derived_from").iter_rows()
     }
     found: set[str] = set()
     waiting = [annotator]
