@@ -82,6 +82,44 @@ def test_labels_in_other_words_are_compared_as_they_are_read(study: Path) -> Non
     assert observed["value"] == pytest.approx(30 / 36)
 
 
+def test_other_words_of_a_rater_are_no_disagreement(study: Path) -> None:
+    file = study / "ben.csv"
+    file.write_text(file.read_text().replace(",female", ",F").replace(",male", ",M"), encoding="utf-8")
+    listed = ["agreement", {"agreement": {"reference": "anna"}}, {"class_agreement": {"reference": "anna"}}]
+    rows = audit(study, listed, ("anna", "ben")).run(study / "run").estimates
+    told = (
+        "have no value in common \\(.* female, male, .* f, m\\); write both alike, for example by `mapping`"
+    )
+    assert rows.height == 9
+    assert rows["undefined"].str.contains(told).all()
+    assert rows["value"].null_count() == 9
+    assert set(rows["n"]) == {36}
+
+
+def test_one_value_throughout_beside_another_is_disagreement(study: Path) -> None:
+    for rater, value in (("anna", "no"), ("ben", "yes")):
+        header, *lines = (study / f"{rater}.csv").read_text().splitlines()
+        said = (f"{line.rpartition(',')[0]},{value}" for line in lines)
+        (study / f"{rater}.csv").write_text("\n".join([header, *said, ""]), encoding="utf-8")
+    listed = ["agreement", {"agreement": {"reference": "anna"}}]
+    rows = audit(study, listed, ("anna", "ben")).run(study / "run").estimates
+    assert rows.filter(pl.col("definition").is_in(["observed", "accuracy"]))["value"].to_list() == [0, 0]
+
+
+def test_who_voted_is_not_compared_with_the_majority(study: Path) -> None:
+    files = [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in RATERS]
+    most = {"majority": ["anna", "ben"], "attributes": ["gender"], "name": "most"}
+    asked = {"agreement": {"reference": "most"}}
+    run = audit(study, [asked], annotators=[*files, most]).run(study / "run")
+    assert set(run.estimates["annotator"]) == {"chen"}
+    named = {"agreement": {"reference": "most", "raters": ["anna"]}}
+    run = audit(study, [named], annotators=[*files, most]).run(study / "other")
+    assert set(run.estimates["annotator"]) == {"anna"}
+    told = "no attribute is labelled by another annotator beside 'most' and anna, ben, of whose labels it is"
+    with pytest.raises(AuditFileError, match=told):
+        audit(study, [asked], annotators=[*files[:2], most]).plan()
+
+
 def test_values_in_order_have_an_alpha_of_their_own(study: Path) -> None:
     listed = [{"agreement": {"attribute": "gender", "ordinal": {"gender": ["male", "female"]}}}]
     rows = audit(study, listed).run(study / "run").estimates.filter(measure="agreement")

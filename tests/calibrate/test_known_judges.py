@@ -142,5 +142,5 @@ def test_people_who_labelled_the_pictures_of_a_calibration_have_a_card(tmp_path)
     assert card["checked_on"] == "24 drawn pictures of known truth"
     assert rows_of(card, "accuracy")["product_colour"]["value"] == 1
     said.with_columns(pl.format("other {}", "image_id").alias("image_id")).write_csv(tmp_path / "people.csv")
-    with pytest.raises(st.errors.IncompleteError, match="none of its rows .24. matches a picture"):
+    with pytest.raises(st.errors.IncompleteError, match=r"none of its rows \(24\) matches a picture"):
         calibrate(people, tmp_path / "run", images=1)

@@ -24,6 +24,7 @@ from stereotrope.measure.shares.pairs import (
     paired_looks,
     reason_of,
     units_in,
+    with_apart,
 )
 from stereotrope.measure.shares.raters import between_raters, jackknifed
 from stereotrope.measure.tidy import estimate_frame, factor_names
@@ -54,7 +55,7 @@ def agreement_call(
                 f"reference and raters must be names of annotators, found {shorten(name)}; {hint}"
             )
     # What says the labels of others in other words agrees with these by what it is.
-    raters = given.get("raters") or _raters(setting.annotators)
+    raters = given.get("raters") or _raters(setting.annotators, reference)
     if not setting.discovers:
         _require_two(reference, raters, setting)
     given = {**given, "by": given.get("by") or ["attribute"], "raters": raters}
@@ -63,7 +64,8 @@ def agreement_call(
 
 def has_rater(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> bool:
     """Whether the annotator that a suite takes for the reference is there, and labels what another does."""
-    return _labelled_twice(given.get("reference"), _raters(setting.annotators), setting)
+    reference = given.get("reference")
+    return _labelled_twice(reference, _raters(setting.annotators, reference), setting)
 
 
 def _labelled_twice(reference: str | None, raters: Sequence[str], setting: MeasureSetting) -> bool:
@@ -77,15 +79,20 @@ def _labelled_twice(reference: str | None, raters: Sequence[str], setting: Measu
 def _require_two(reference: str | None, raters: Sequence[str], setting: MeasureSetting) -> None:
     """Refuse an audit in which no attribute is labelled twice, or not by the reference."""
     if not _labelled_twice(reference, raters, setting):
-        beside = "" if reference is None else f" beside {shorten(reference)}"
+        made = next((one.reads for one in setting.annotators if one.name == reference), ())
+        but = f" and {', '.join(made)}, of whose labels it is made" if made else ""
+        beside = "" if reference is None else f" beside {shorten(reference)}{but}"
         raise UsageError(
             f"no attribute is labelled by another annotator{beside}; add one that labels it too, for example "
             "`{labels: human.csv, name: rater-1}`"
         )
 
 
-def _raters(annotators: Sequence[Any]) -> list[str]:
-    """Those that look themselves; what reads all labels of one of them in other words stands for it."""
+def _raters(annotators: Sequence[Any], reference: str | None = None) -> list[str]:
+    """Those that look themselves; what reads all labels of one of them in other words stands for it.
+
+    The labels of a reference agree with those that it is made from by what they are.
+    """
     known = {one.name: one for one in annotators}
     standing: dict[str, str] = {}
     for one in annotators:
@@ -97,7 +104,10 @@ def _raters(annotators: Sequence[Any]) -> list[str]:
             source = read
         if not source.reads and (source is one or standing.get(source.name, source.name) == source.name):
             standing[source.name] = one.name
-    return [one.name for one in annotators if one.name in standing.values()]
+    behind = [reference]
+    for name in behind:
+        behind += [source for source in getattr(known.get(name), "reads", ()) if source not in behind]
+    return [one.name for one in annotators if one.name in standing.values() and one.name not in behind]
 
 
 @register(
@@ -144,7 +154,7 @@ def agreement(
         One or several; all that two annotators label, when None.
     raters
         Annotators in ``labels`` to compare, all when None; in an audit all but those whose labels follow from
-        others' (``majority``, ``mapping``), which agree with these by what they are.
+        others' (``majority``, ``mapping``), or that the reference follows from: they agree by what they are.
     by, level
         ``attribute`` and, besides, factors of ``labels``; nominal coverage.
     ordinal
@@ -164,7 +174,8 @@ def agreement(
 
     Undefined
     ---------
-    ``no image with a usable label from both``; ``no image with two usable labels``; κ and α where all gave
+    ``no image with a usable label from both``; ``no image with two usable labels``; where two write ten
+    labels or more and no value alike (``F`` and ``female``), but one throughout each; κ and α where all gave
     one value throughout; the ordinal α where a value is ``not in the order given``. The interval of α, κ and
     AC1 is null where leaving out any unit changes nothing, as in full agreement (``no_variation``): how far
     below 1 they may be depends on labels of which none differed.
@@ -220,6 +231,8 @@ def _with(
 ) -> pl.DataFrame:
     """Accuracy and Cohen's κ."""
     pairs = paired_looks(labels, reference, factors)
+    # A check knows the values that it planted: other words are errors there.
+    pairs = with_apart(pairs) if prompts else pairs
     same = {"accuracy": pl.col("value") == pl.col("reference_value")}
     kappa = partial(_kappa, level=level, prompts=prompts)
     return hit_rates("agreement", pairs, same, factors, level, NO_PAIR, further=kappa, prompts=prompts)
@@ -256,7 +269,7 @@ def _kappa(row: dict[str, Any], both: pl.DataFrame, *, level: float, prompts: bo
     row = {**row, "definition": "cohen_kappa", "value": None, "low": None, "high": None, "method": None}
     values = sorted({*both["value"], *both["reference_value"]})
     k = len(values)
-    if k < 2:
+    if k < 2 or "undefined" in row:
         return [{**row, "undefined": row.get("undefined", _BOTH_ONE)}]
     truth, given = (np.searchsorted(values, both[name].to_list()) for name in ("reference_value", "value"))
     pairs, patterns = np.unique(truth * k + given, return_inverse=True)

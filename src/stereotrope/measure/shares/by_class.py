@@ -15,6 +15,7 @@ from stereotrope.measure.shares.pairs import (
     paired_looks,
     rate_of,
     units_in,
+    with_apart,
 )
 from stereotrope.measure.tidy import estimate_frame
 
@@ -65,8 +66,8 @@ def class_agreement(
 
     Undefined
     ---------
-    ``no image with a usable label from both``; precision of a value that the annotator never gives, recall of
-    one that the reference never has.
+    ``no image with a usable label from both``; where both write ten labels or more and no value alike;
+    precision of a value that the annotator never gives, recall of one that the reference never has.
 
     Notes
     -----
@@ -93,7 +94,7 @@ def class_agreement(
     factors = factors_beside(by, "class_agreement")
     names = as_names(attribute, what="attribute") or None
     looks, truth, factors, told = beside_reference(labels, reference, factors, names, raters)
-    pairs = paired_looks(looks, truth, factors)
+    pairs = with_apart(paired_looks(looks, truth, factors))
     rows = [
         {**row, **told}
         for key, part in pairs.group_by(["attribute", *factors], maintain_order=True)
@@ -114,8 +115,9 @@ def _of_cell(cell: dict[str, Any], part: pl.DataFrame, level: float) -> Iterator
         "source": "Van Rijsbergen 1979; Wilson 1927",
     }
     given, true = both["value"].to_numpy(), both["reference_value"].to_numpy()
-    if not both.height:
-        yield from ({**shared, "definition": name, "n": 0, "undefined": NO_PAIR} for name in _NEVER)
+    if not both.height or both["apart"][0]:
+        why = {"n": both.height, "undefined": both["apart"][0] if both.height else NO_PAIR}
+        yield from ({**shared, "definition": name, **why} for name in _NEVER)
         return
     for value in sorted({*given, *true}):
         has, is_so = given == value, true == value

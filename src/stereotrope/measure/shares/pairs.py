@@ -47,6 +47,34 @@ def beside(
     return looks.join(other_look(other, name), on=PAIRED, how=how, maintain_order="left")
 
 
+def no_common_value(true: pl.Series, said: pl.Series, who: tuple[str, str]) -> str | None:
+    """Why labels cannot be compared: ten or more, and not one value that both write; ``who`` said which."""
+    one, other = (sorted(set(values.drop_nulls())) for values in (true, said))
+    if true.count() < SMALL_N or set(one) & set(other):
+        return None
+    shown = ", ".join(f"{name} {', '.join(of[:3])}" for name, of in zip(who, (one, other), strict=True))
+    return (
+        f"{' and '.join(who)} have no value in common ({shown}); write both alike, for example by `mapping`"
+    )
+
+
+def compared_apart(true: pl.Series, said: pl.Series, who: tuple[str, str]) -> str | None:
+    """:func:`no_common_value`, but of one value throughout on each side, which may be errors."""
+    alone = true.n_unique() == said.n_unique() == 1
+    return None if alone else no_common_value(true, said, who)
+
+
+def with_apart(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Pairs with ``apart``: why the values of an attribute cannot be compared, null where they can."""
+    keys = [name for name in ("attribute", "annotator") if name in pairs.columns]
+    told = [
+        (*key, compared_apart(part["reference_value"], part["value"], ("the reference", "the annotator")))
+        for key, part in pairs.filter(pl.col("reason").is_null()).group_by(keys)
+    ]
+    rows = pl.DataFrame(told, dict.fromkeys([*keys, "apart"], pl.String), orient="row")
+    return pairs.join(rows, on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+
 def reason_of(name: str) -> pl.Expr:
     """Why the label of the other look does not count, null where it does."""
     given = pl.col(f"{name}_excluded").fill_null(NOT_LABELLED)
@@ -75,6 +103,7 @@ def hit_rates(
     for key, part in judged.group_by(["attribute", *factors], maintain_order=True):
         entered = part.filter(pl.col("reason").is_null())
         n, units = entered.height, units_in(entered, prompts=prompts)
+        apart = part["apart"][0] if "apart" in part.columns else None
         for definition, hit in hits.items():
             row = {
                 "measure": measure,
@@ -86,10 +115,10 @@ def hit_rates(
                 "flags": {**units.claim.flags, "small_n": n < SMALL_N},
                 "source": REGISTRY[measure].source,
             }
-            if n:
+            if n and not apart:
                 row |= rate_of(entered.select(hit.fill_null(False)).to_series().to_numpy(), units, level)
             else:
-                row["undefined"] = undefined
+                row["undefined"] = apart if n else undefined
             rows += [row, *further(row, entered)]
     return estimate_frame(rows, factors=factors)
 

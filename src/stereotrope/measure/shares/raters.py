@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.shares.pairs import Units, units_in
+from stereotrope.measure.sentences import quoted
+from stereotrope.measure.shares.pairs import Units, compared_apart, units_in
 from stereotrope.measure.tidy import read_labels, to_polars
 from stereotrope.stats import (
     agreement_interval,
@@ -78,6 +80,7 @@ def between_raters(
     said = read_labels(frame, factors=keys, attributes=attributes, argument="by", seeds=True)
     if unknown := [name for name in ordinal if name not in set(said["attribute"])]:
         raise TableError(f"agreement: ordinal: no attribute {unknown[0]!r} is labelled; correct its name")
+    apart = {name: _apart(part) for (name,), part in said.group_by(["attribute"])}
     for key, part in said.group_by(["attribute", *factors], maintain_order=True):
         attribute, raters = str(key[0]), part["annotator"].n_unique()
         if raters < 2:
@@ -86,12 +89,24 @@ def between_raters(
         shared |= {"level": level, "excluded": _left_out(part)}
         rated = part.filter(pl.col("excluded").is_null()).filter(pl.len().over("image_id") > 1)
         scale = ordinal.get(attribute)
-        for row in _scores(rated, values.get(attribute, ()), scale, raters, level):
+        for row in _scores(rated, values.get(attribute, ()), scale, raters, level, apart[attribute]):
             yield {**shared, **row}
 
 
 def _weighed(score: Callable[..., Any], rows: NDArray[np.float64], weights: NDArray[np.float64]) -> Any:
     return score(rows, weights=weights)
+
+
+def _apart(said: pl.DataFrame) -> str | None:
+    """Why two of those who label an attribute cannot be compared by the values that they write."""
+    usable = said.filter(pl.col("excluded").is_null())
+    values = dict(usable.group_by("annotator", maintain_order=True).agg(pl.col("value").unique()).iter_rows())
+    for one, other in combinations(values, 2):
+        if set(values[one]).isdisjoint(values[other]):
+            both = usable.filter(annotator=one).join(usable.filter(annotator=other), on="image_id")
+            if why := compared_apart(both["value"], both["value_right"], (quoted(one), quoted(other))):
+                return why
+    return None
 
 
 def _left_out(part: pl.DataFrame) -> dict[str, int]:
@@ -106,7 +121,12 @@ def _left_out(part: pl.DataFrame) -> dict[str, int]:
 
 
 def _scores(
-    rated: pl.DataFrame, listed: Sequence[str], scale: Sequence[str] | None, raters: int, level: float
+    rated: pl.DataFrame,
+    listed: Sequence[str],
+    scale: Sequence[str] | None,
+    raters: int,
+    level: float,
+    apart: str | None,
 ) -> Iterator[dict[str, Any]]:
     """A row of each coefficient."""
     seen = sorted(set(rated["value"]))
@@ -134,6 +154,8 @@ def _scores(
         }
         if not n:
             yield {**row, "undefined": _NO_TWO}
+        elif apart:
+            yield {**row, "undefined": apart}
         elif name == "krippendorff_alpha_ordinal" and outside:
             yield {**row, "undefined": f"not in the order given: {', '.join(outside)}"}
         else:

@@ -10,12 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cells import NOT_IN_OF, SMALL_N, Key, as_names
+from stereotrope.measure.cells import NOT_IN_OF, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.seeds import across_units
 from stereotrope.measure.sentences import quoted
-from stereotrope.measure.shares.pairs import other_look
+from stereotrope.measure.shares.pairs import no_common_value, other_look
 from stereotrope.measure.tidy import as_text, pooled_factors, read_labels, reason_given, to_polars
 from stereotrope.measure.units import Claim, prompt_codes
 from stereotrope.stats import (
@@ -275,9 +275,7 @@ def _strangers(usable: pl.DataFrame) -> dict[Any, str]:
     """Attributes of which people and the annotator have no value in common, in ten labels or more."""
     found = {}
     for (attribute,), part in usable.group_by(["attribute"], maintain_order=True):
-        said, true = (sorted(set(part[name].drop_nulls())) for name in ("value", "reference_value"))
-        if part["reference_value"].count() >= SMALL_N and not set(said) & set(true):
-            shown = f"people {', '.join(true[:3])}, the annotator {', '.join(said[:3])}"
-            do = "write both alike, for example by `mapping`"
-            found[attribute] = f"people and the annotator have no value in common ({shown}); {do}"
+        who = "people", "the annotator"
+        if why := no_common_value(part["reference_value"], part["value"], who):
+            found[attribute] = why
     return found
