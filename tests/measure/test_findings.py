@@ -507,6 +507,22 @@ def test_what_several_annotators_find_alike_is_one_finding_with_the_counts_of_ea
     assert json.loads(found["scope"][0])["annotator"] == "colour"
 
 
+def test_a_count_is_of_the_value_that_is_told_and_other_words_are_no_difference(make_labels) -> None:
+    """“a” names z, and “b” writes X for x and Y for y, of which too little came to be told."""
+    seen = {
+        "colour": ({"x": 20}, {"y": 20}),
+        "a": ({"x": 20}, {"y": 8, "z": 12}),
+        "b": ({"X": 10, "Y": 10}, {"X": 8, "Y": 12}),
+        "c": ({"x": 20}, {"y": 20}),
+    }
+    labels = judged(make_labels, seen)
+    (sentence,) = findings(compared(labels), labels)["sentence"]
+    assert sentence.endswith(
+        "; by “colour” in 20 of 20 and 0 of 20; by “a” it is “z” in 12 of 20 and 0 of 20; by “b” it is “Y” "
+        "in 12 of 20 and 10 of 20."
+    )
+
+
 def test_an_annotator_that_sees_no_such_thing_differs_and_lowers_the_rank(make_labels) -> None:
     half = {"x": 10, "y": 10}
     lone = {"a": ({"x": 20}, {"y": 20}), "b": (half, {"x": 9, "y": 11}), "c": (half, half)}

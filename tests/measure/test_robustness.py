@@ -49,6 +49,11 @@ def test_a_difference_that_can_be_looked_at_in_one_way_only_has_no_table() -> No
     assert robust(looks({"pink": (2, 25), "grey": (28, 5)})) == []
 
 
+def test_an_annotator_with_words_of_its_own_is_no_other_way() -> None:
+    one, other = looks({"pink": (2, 25), "grey": (28, 5)}), looks({"rosa": (4, 6), "grau": (26, 24)}, "other")
+    assert robust(pl.concat([one, other]), within=("generator", "annotator")) == []
+
+
 def test_each_annotator_counts_by_itself() -> None:
     one, other = looks({"pink": (2, 25), "grey": (28, 5)}), looks({"pink": (4, 6), "grey": (26, 24)}, "other")
     rows = robust(pl.concat([one, other]), within=("generator", "annotator"))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -225,7 +226,8 @@ def by_all_annotators(
         seeing = {name: one for name, one in by_name.items() if one.q is None or one.effect > 0}
         seen = by_name if lead.sentence and lead.p is not None else seeing
         asides = (_aside(name, seen.get(name), lead, evidence) for name in asked)
-        others = tuple(filter(None, asides))
+        # Those who name another value stand last: a count without one is of the value that is told.
+        others = tuple(text for _, text in sorted(asides, key=itemgetter(0)) if text)
         effect = sum(c.effect for c in by_name.values()) / max(1 + len(others), len(by_name))
         together.append(replace(lead, effect=effect, others=others))
     return together
@@ -275,27 +277,34 @@ def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
     return {factor: level for factor, level in scope.items() if factor != "annotator"}
 
 
-def _aside(name: str, same: Candidate | None, lead: Candidate, evidence: RunEvidence) -> str:
-    """What another annotator sees of the comparison; empty where it did not label the attribute there."""
+def _aside(name: str, same: Candidate | None, lead: Candidate, evidence: RunEvidence) -> tuple[bool, str]:
+    """What another annotator sees of the comparison, and whether that names a value of its own.
+
+    Empty where it did not label the attribute there.
+    """
     who = f"by {quoted(name)}"
     if lead.sentence and lead.p is not None:
-        return "" if same is None else _of_reader(name, same, lead)
+        return False, "" if same is None else _of_reader(name, same, lead)
     if lead.sentence:
-        return f"{who} alike" if same is not None else f"not {who}"
+        return False, f"{who} alike" if same is not None else f"not {who}"
     if lead.attribute is None or lead.wording is None:
-        return ""
+        return False, ""
     value = lead.category or moved_most(*evidence.pictures.sides(lead.attribute, lead.scope, lead.wording))
     other = replace(lead, scope={**lead.scope, "annotator": name})
     mine, mine_before = evidence.pictures.sides(lead.attribute, other.scope, lead.wording)
     if not mine:
-        return ""
-    named = value if same is None else same.category or moved_most(mine, mine_before)
+        return False, ""
+    named = moved_most(mine, mine_before)
+    if same is not None:
+        named = same.category or named
+    elif evidence.write_alike(lead.attribute, name, lead.scope["annotator"]):
+        named = value
     seen, before = evidence.counted(other, named)
     text = "in {} of {}".format(*seen) + (" and {} of {}".format(*before) if before[1] else "")
     if named != value:
-        return f"{who} it is {quoted(named)} {text}"
+        return True, f"{who} it is {quoted(named)} {text}"
     moved, of_lead = shift(seen, before), shift(*evidence.counted(lead, value))
-    return f"{who}{_differing(moved, of_lead)} {text}"
+    return False, f"{who}{_differing(moved, of_lead)} {text}"
 
 
 def moved_most(here: Mapping[str, Pictures], before: Mapping[str, Pictures]) -> str:

@@ -249,6 +249,18 @@ class RunEvidence:
         return found
 
     @cached_property
+    def _values(self) -> dict[tuple[str, str], frozenset[str]]:
+        usable = self.labels.filter(pl.col("excluded").is_null())
+        told = usable.group_by("attribute", "annotator").agg(pl.col("value").unique())
+        return {(attribute, name): frozenset(values) for attribute, name, values in told.iter_rows()}
+
+    def write_alike(self, attribute: str, *annotators: str) -> bool:
+        """Whether annotators have a value of an attribute in common, and not each words of their own."""
+        return bool(
+            frozenset.intersection(*(self._values.get((attribute, n), frozenset()) for n in annotators))
+        )
+
+    @cached_property
     def wordings(self) -> dict[str, Wording]:
         """Each factor that is compared, with the level that most comparisons of it refer to."""
         compared = self.estimates.filter(

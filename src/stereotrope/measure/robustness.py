@@ -72,7 +72,8 @@ class Robustness:
     tested: it says whether the finding depends on a choice.
 
     - ``as told``: the labels that the finding counts.
-    - ``annotator``: the labels of each annotator of the attribute, where there are several.
+    - ``annotator``: the labels of each annotator of the attribute, where there are several; not of those who
+      write no value as the one that is told does.
     - ``as written``: words before they were folded, of the one that was written most.
     - ``without violations``: without pictures that break their prompt, where an annotator says which.
     - a factor such as ``phrasing``: each of its levels alone.
@@ -97,10 +98,11 @@ class Robustness:
     def _ways(self, c: Candidate, value: str) -> Iterator[tuple[str, str | None, _Sides, str]]:
         attribute = str(c.attribute)
         readers = self.evidence.readers.get(attribute, [])
-        for name in readers if len(readers) > 1 else ():
+        reader = c.scope.get("annotator") or (readers[0] if len(readers) == 1 else None)
+        alike = [name for name in readers if self.evidence.write_alike(attribute, reader or name, name)]
+        for name in alike if len(alike) > 1 else ():
             yield _BY_ANNOTATOR, name, self._sides(c, {**c.scope, "annotator": name}), value
         sides = self._sides(c, c.scope)
-        reader = c.scope.get("annotator") or (readers[0] if len(readers) == 1 else None)
         if written := self._written(attribute, reader, sides):
             as_written = tuple(
                 _renamed(side, lambda image, value: written.get(image, value)) for side in sides
