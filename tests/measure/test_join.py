@@ -183,3 +183,15 @@ def test_what_does_not_fit_together_is_refused(prompts, images) -> None:
 
 def test_effective_n_counts_distinct_pictures(images) -> None:
     assert effective_n(images).rows() == [("m", "p", 2, 1), ("m", "q", 1, 1)]
+
+
+def test_ids_may_be_numbers_and_are_texts() -> None:
+    prompts = pl.DataFrame({"prompt_id": [1, 2], "object": ["car", "cup"], "text": "", "negative": None})
+    images = pl.DataFrame({"image_id": [1, 2], "prompt_id": [1, 2], "generator": "m", "status": "ok"})
+    labels = pl.DataFrame([label("1", "a", "x"), label("2", "a", "y")])
+    expected = [("1", "1", "car", "x"), ("2", "2", "cup", "y")]
+    for kind in (pl.Int64, pl.Float64, pl.String):
+        made = images.with_columns(pl.col("image_id", "prompt_id").cast(kind))
+        tidy = tidy_labels(prompts, made, labels)
+        assert tidy.select("image_id", "prompt_id", "object", "value").rows() == expected
+    assert with_factors(prompts, images.to_pandas())["prompt_id"].to_list() == ["1", "2"]

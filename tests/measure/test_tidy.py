@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from stereotrope import measure
@@ -43,7 +45,7 @@ def test_words_that_look_like_nothing_are_values() -> None:
 
 def test_a_column_of_several_types_is_refused() -> None:
     mixed = pd.DataFrame({"image_id": ["x", "y"], "attribute": "a", "value": [True, "pink"]})
-    with pytest.raises(TableError, match="a column holds values of several types"):
+    with pytest.raises(TableError, match=r"column 'value' holds values of several types.*leave it out"):
         to_polars(mixed)
 
 
@@ -99,3 +101,121 @@ def test_a_pandas_column_that_is_there_twice_is_refused() -> None:
     frame = pd.DataFrame([["i", "a", "x", "x"]], columns=["image_id", "attribute", "value", "value"])
     with pytest.raises(TableError, match=r"columns must differ, found 'value' twice"):
         measure.share(frame, by=[])
+
+
+def prompted() -> pl.DataFrame:
+    """Labels of two groups over fifteen prompts."""
+    values = ["1", "2", "1", "1", "2", "3"] * 5
+    ids = [str(i) for i in range(30)]
+    labels = pl.DataFrame({"image_id": ids, "attribute": "a", "value": values, "group": ["0", "5"] * 15})
+    return labels.with_columns(prompt_id=(pl.Series(ids).cast(pl.Int64) % 15).cast(pl.String))
+
+
+INTEGER = {name: pl.col(name).cast(pl.Int64) for name in ("image_id", "prompt_id", "value", "group")}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        INTEGER,
+        {name: number.cast(pl.Float64) for name, number in INTEGER.items()},
+        {name: number.cast(pl.Decimal(12, 2)) for name, number in INTEGER.items()},
+        {name: pl.col(name).cast(pl.Categorical) for name in INTEGER},
+        {"group": pl.col("group").cast(pl.Enum(["5", "0"])), "value": pl.col("value").cast(pl.Enum("321"))},
+    ],
+    ids=["integers", "floats", "decimals", "categories", "enums"],
+)
+def test_numbers_and_categories_are_read_as_the_texts_that_they_are(written: dict[str, pl.Expr]) -> None:
+    labels, few = prompted(), {"n_permutations": 60, "n_bootstrap": 40}
+    other = labels.with_columns(**written)
+    for name, how in {
+        "share_difference": {},
+        "bds": few,
+        "vac": {"n_bootstrap": 40},
+    }.items():
+        how = {**how, "within": [], **({"baseline": "0"} if name != "vac" else {})}
+        one, two = (getattr(measure, name)(frame, **how) for frame in (labels, other))
+        assert one.equals(two), name
+    one, two = (measure.cds(x, within=[], dimension=None, baseline=None, **few) for x in (labels, other))
+    assert one.equals(two)
+    assert measure.agreement(other, labels).filter(definition="accuracy")["value"].to_list() == [1.0]
+
+
+def test_a_decimal_keeps_the_digits_that_say_something() -> None:
+    numbers = pl.Series([decimal.Decimal("1.50"), decimal.Decimal("2.00"), None])
+    assert read_labels(frame(numbers), factors=[])["value"].to_list() == ["1.5", "2.0", None]
+
+
+@pytest.mark.parametrize("missing", ["image_id", "attribute"])
+def test_a_label_of_nobody_knows_what_is_refused(missing: str) -> None:
+    gap = prompted().with_columns(pl.when(pl.col("image_id") != "7").then(missing))
+    for one in (measure.share, measure.nonanswer_rate):
+        with pytest.raises(TableError, match=f"labels: {missing} is missing in 1 of 30 rows; fill it in"):
+            one(gap, by=["group"] if one is measure.share else ["attribute"])
+
+
+def test_a_column_of_what_has_no_text_is_refused() -> None:
+    for column, kind in ((b"\xff", "Binary"), (pl.duration(days=1), "Duration")):
+        labels = prompted().with_columns(value=pl.lit(column) if kind == "Binary" else column)
+        with pytest.raises(TableError, match=f"'value' must hold one text a row, found {kind}.*write it as"):
+            measure.share(labels, by=["group"])
+    things = prompted().with_columns(prompt_id=pl.Series([object()] * 30, dtype=pl.Object))
+    with pytest.raises(TableError, match="column 'prompt_id' must hold one text a row, found Object"):
+        measure.share(things, by=["group"])
+    spans = prompted().to_pandas().assign(group=pd.cut(range(30), 2))
+    with pytest.raises(TableError, match="column 'group' must hold one text a row, found Extension"):
+        measure.share(spans, by=["group"])
+
+
+def test_why_a_label_does_not_count_is_a_text() -> None:
+    labels = prompted()
+    counted = measure.share(labels, by=["group"])
+    for none in (pl.lit(None), pl.lit(math.nan), pl.lit("")):
+        assert measure.share(labels.with_columns(excluded=none), by=["group"]).equals(counted)
+    for wrong, kind in ((False, "Boolean"), (0, "Int32")):
+        with pytest.raises(TableError, match=f"'excluded' must hold a reason, or null .*, found {kind}"):
+            measure.share(labels.with_columns(excluded=pl.lit(wrong)), by=["group"])
+
+
+@pytest.mark.parametrize("wrong", [2.5, -1, None, math.nan, "three", True])
+def test_counts_that_are_none_are_refused(wrong: object) -> None:
+    counted = prompted().drop("image_id").with_columns(n_subjects=pl.lit(wrong))
+    with pytest.raises(TableError, match="labels: n_subjects must be a whole number of 0 or more in every"):
+        measure.share(counted, by=["group"])
+
+
+def test_a_column_that_is_there_twice_is_named_whatever_the_frame() -> None:
+    twice = pa.table(
+        [pa.array(["i"]), pa.array(["x"]), pa.array(["y"])], names=["image_id", "value", "value"]
+    )
+    with pytest.raises(TableError, match="columns must differ, found 'value' twice"):
+        to_polars(twice)
+
+
+def test_levels_and_values_that_are_no_texts_are_refused() -> None:
+    labels = prompted()
+    with pytest.raises(UsageError, match="value must be text, as labels and levels are read, found 1; quote"):
+        measure.share(labels, value=1, by=["group"])
+    with pytest.raises(UsageError, match=r"of must be text, .* found 1; quote it"):
+        measure.share(labels, of=[1, 2], by=["group"])
+    for one in (measure.share_difference, measure.cds, measure.dominance_shift):
+        with pytest.raises(UsageError, match="baseline must be text, as labels and levels are read, found 0"):
+            one(labels, baseline=0, within=[])
+    with pytest.raises(UsageError, match=r"vac: each value of 'a' must be text, .* found 1"):
+        measure.vac(labels, within=[], taxonomy={"a": [1, 2, 3]})
+    with pytest.raises(UsageError, match="share: by must be a list of factors, found None"):
+        measure.share(labels, by=None)
+
+
+@pytest.mark.parametrize("wrong", ["0.9", None, 95, math.nan])
+def test_a_level_that_is_none_is_refused(wrong: object) -> None:
+    for one, how in ((measure.share, {"by": []}), (measure.vac, {"within": []})):
+        with pytest.raises(UsageError, match=r"level must lie between 0 and 1, found .*; 0.95 is usual"):
+            one(prompted(), level=wrong, **how)
+
+
+@pytest.mark.parametrize("wrong", [1.5, "a", None, True])
+def test_a_seed_or_a_number_of_draws_that_is_none_is_refused(wrong: object) -> None:
+    for name in ("seed", "n_bootstrap"):
+        with pytest.raises(UsageError, match=f"vac: {name} must be 0 or more and whole, found {wrong!r}"):
+            measure.vac(prompted(), within=[], **{name: wrong})

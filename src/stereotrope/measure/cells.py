@@ -1,7 +1,7 @@
 """Cells: what was seen, and what was left out, in each combination of factors and each attribute."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -220,11 +220,19 @@ def share_row(cell: Cell, by: Sequence[str], reference: Cell | None = None) -> d
     }
 
 
+def require_text(name: Any, *, what: str) -> None:
+    """Refuse what is no text where an attribute, a value or a level is named."""
+    if not isinstance(name, str):
+        raise UsageError(f"{what} must be text, as labels and levels are read, found {name!r}; quote it")
+
+
 def as_names(names: str | Sequence[str] | None, *, what: str) -> tuple[str, ...]:
-    """One name or many as a tuple; UsageError where one is given twice."""
+    """One name or many as a tuple; UsageError where one is no text, or given twice."""
     if names is None:
         return ()
-    given = (names,) if isinstance(names, str) else tuple(names)
+    given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
+    for name in given:
+        require_text(name, what=what)
     if len(set(given)) < len(given):
         raise UsageError(f"{what}: a name is given twice in {list(given)}; give each once")
     return given

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.units import SEED_COLUMN, seeds_across, seeds_shared, unit_ids
 from stereotrope.stats import benjamini_hochberg
 from stereotrope.tables import (
+    ESTIMATE_COLUMNS,
     ESTIMATES,
     LABELS,
     N_SUBJECTS,
@@ -24,23 +26,48 @@ from stereotrope.tables import (
 )
 
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
+_IDS = ("image_id", "subject_id", "prompt_id", SCENARIO)
+"""Columns that are texts in every table, so that ids of two frames are one id however each writes them."""
+_WRITTEN = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null, pl.Date, pl.Datetime, pl.Time)
+"""Types of columns, besides numbers, of which each value has one text."""
 _AT_ONCE = 1_000_000
 """Labels that are grouped together."""
 
 
 def to_polars(data: Any, *, what: str = "labels", needs: Iterable[str] = ()) -> pl.DataFrame:
-    """Any narwhals-compatible frame (Polars, pandas, PyArrow, DuckDB …) as a Polars frame.
+    """Any narwhals-compatible frame (Polars, pandas, PyArrow, DuckDB …) as a Polars frame, ids as texts.
 
     what: What it is called in messages.
     needs: Columns that it must have.
 
-    Raises TableError: ``data`` is no frame, lacks a column or has one twice, or one holds several types.
+    Raises TableError: ``data`` is no frame, lacks a column or has one twice, or one holds several types, or
+        no text a row, or no count, where there must be one.
     """
     frame = data if isinstance(data, pl.DataFrame) else _converted(data, what)
     if absent := [name for name in dict.fromkeys(needs) if name not in frame.columns]:
         found = ", ".join(map(repr, frame.columns)) or "none"
         raise TableError(f"{what}: no column {', '.join(map(repr, absent))}; found {found}")
-    return frame
+    if N_SUBJECTS in frame.columns:
+        _require_counts(frame[N_SUBJECTS], what)
+    # The order of an Enum is not that of its texts.
+    texts = [
+        as_text(frame, name, what)
+        for name, kind in frame.schema.items()
+        if isinstance(kind, pl.Enum)
+        or (name in _IDS and kind != pl.String)
+        or (name == "attribute" and kind.is_numeric())
+    ]
+    return frame.with_columns(texts) if texts else frame
+
+
+def _require_counts(given: pl.Series, what: str) -> None:
+    rule = f"{what}: {N_SUBJECTS} must be a whole number of 0 or more in every row, found"
+    if not given.dtype.is_numeric():
+        raise TableError(f"{rule} {given.dtype}; write how many labels each row stands for")
+    counts = given.cast(pl.Int64, strict=False)
+    wrong = given.filter(~((counts == given) & (counts >= 0)).fill_null(False))
+    if len(wrong):
+        raise TableError(f"{rule} {wrong[0]}; correct it, or leave the row out")
 
 
 def _converted(data: Any, what: str) -> pl.DataFrame:
@@ -53,27 +80,40 @@ def _converted(data: Any, what: str) -> pl.DataFrame:
             f"{what}: expected a data frame (Polars, pandas, PyArrow …), found {type(data).__name__}"
         ) from error
     except nw.exceptions.DuplicateError:
-        names = [str(name) for name in data.columns]
+        names = [str(name) for name in getattr(data, "column_names", data.columns)]
         twice = next(name for name in names if names.count(name) > 1)
         raise TableError(f"{what}: columns must differ, found {twice!r} twice; rename or drop one") from None
     eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     try:
         return eager.to_polars()
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeError):
+        for name in eager.columns:
+            _convertible(eager.select(name), what)
+        raise
+
+
+def _convertible(column: Any, what: str) -> None:
+    try:
+        column.to_polars()
+    except (pa.ArrowException, UnicodeError) as error:
+        (name,) = column.columns
         raise TableError(
-            f"{what}: a column holds values of several types ({error}); write them as text, "
-            "e.g. frame['value'].astype('string')"
+            f"{what}: column {name!r} holds values of several types, or of one that no table knows "
+            f"({error}); leave it out, or write it as text, e.g. frame[{name!r}].astype('string')"
         ) from error
 
 
-def as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
+def as_text(frame: pl.DataFrame, name: str, what: str = "labels") -> pl.Expr:
     """A column as text; NaN is null, and a column of whole numbers has no decimals.
 
-    pandas makes 1.0 of 1 where a column has a gap; level and value stay the same word.
+    pandas makes 1.0 of 1 where a column has a gap, and databases 1.00 where it is a decimal; level and value
+    stay the same word.
     """
-    column = pl.col(name)
-    _refuse_nested(frame, [name])
-    if frame.schema[name].is_float():
+    column, kind = pl.col(name), frame.schema[name]
+    _require_texts(frame, [name], what)
+    if isinstance(kind, pl.Decimal) and kind.scale:
+        column = column.cast(pl.Float64)
+    if kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale):
         column = column.fill_nan(None)
         known = frame.select(column)[name].drop_nulls()
         if known.is_finite().all() and (known == known.round()).all() and (known.abs() < 2**53).all():
@@ -81,13 +121,11 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
     return column.cast(pl.String)
 
 
-def _refuse_nested(frame: pl.DataFrame, names: Iterable[str]) -> None:
-    for name in names:
-        if frame.schema[name].is_nested():
-            raise TableError(
-                f"labels: column {name!r} must hold one text a row, found {frame.schema[name]}; explode it, "
-                "or join the texts"
-            )
+def _require_texts(frame: pl.DataFrame, names: Iterable[str], what: str = "labels") -> None:
+    for name, kind in ((name, frame.schema[name]) for name in names):
+        if not (kind.is_numeric() or isinstance(kind, _WRITTEN)):
+            do = "explode it, or join the texts" if kind.is_nested() else "write it as text"
+            raise TableError(f"{what}: column {name!r} must hold one text a row, found {kind}; {do}")
 
 
 def factor_names(
@@ -102,6 +140,8 @@ def factor_names(
         raise UsageError(
             f"{measure}: {what} must be a list of factors, found the string {names!r}; write [{names!r}]"
         )
+    if not isinstance(names, Iterable):
+        raise UsageError(f"{measure}: {what} must be a list of factors, found {names!r}; [] is none")
     listed = tuple(names)
     for name in listed:
         if name in taken:
@@ -111,9 +151,46 @@ def factor_names(
     return listed
 
 
+def require_whole(measure: str, **numbers: Any) -> None:
+    """Refuse numbers of draws, and seeds, that are none."""
+    for name, given in numbers.items():
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+            raise UsageError(f"{measure}: {name} must be 0 or more and whole, found {given!r}")
+
+
+def scored_alone(estimates: pl.DataFrame, over: str, within: Sequence[str]) -> pl.DataFrame:
+    """Estimates that tell one factor and those in ``within`` apart, and no further one.
+
+    Raises TableError: There are estimates, and none of these.
+    """
+    further = [c for c in estimates.columns if c not in (*ESTIMATE_COLUMNS, over, *within)]
+    alone = estimates.filter(pl.col(over).is_not_null(), *(pl.col(name).is_null() for name in further))
+    if alone.is_empty() and not estimates.is_empty():
+        raise TableError(
+            f"estimates: no row tells only {over!r} and within={list(within)} apart, found "
+            f"{', '.join(map(repr, further)) or 'no level of it'}; name these in within, or compute the "
+            f"scores by {[*within, over]}"
+        )
+    return alone
+
+
 def reason_given(frame: pl.DataFrame) -> pl.Expr:
-    """Why a label does not count, as the frame's own column ``excluded`` says; null without one."""
-    return pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
+    """Why a label does not count, as the frame's own column ``excluded`` says; null without one.
+
+    Raises TableError: The column says that a label does not count, and not why.
+    """
+    if "excluded" not in frame.columns:
+        return pl.lit(None, pl.String)
+    reason = as_text(frame, "excluded")
+    kind = frame.schema["excluded"]
+    if not kind.is_numeric() and kind != pl.Boolean:
+        return reason.replace("", None)
+    if frame.select(reason.is_not_null().any()).item():
+        raise TableError(
+            f"labels: column 'excluded' must hold a reason, or null where a label counts, found {kind}; "
+            "write the reasons, such as 'blank picture'"
+        )
+    return pl.lit(None, pl.String)
 
 
 def pooled_factors(labels: pl.DataFrame, by: Sequence[str]) -> list[str]:
@@ -164,6 +241,7 @@ def read_labels(
     unit = N_SUBJECTS if N_SUBJECTS in frame.columns else "image_id"
     to_polars(frame, needs=(unit, "attribute", "value", *factors))
     check_factors(factors)
+    _require_known(frame, unit, factors)
     if attributes is not None:
         if isinstance(attributes, str):
             raise UsageError(
@@ -198,6 +276,32 @@ def read_labels(
     return tidy.select(unit, "attribute", "value", "excluded", *factors, *kept, prompt_id=asked)
 
 
+def _require_known(frame: pl.DataFrame, unit: str, factors: Sequence[str]) -> None:
+    """Refuse columns that are no texts, and labels without a subject or an attribute."""
+    named = (
+        unit,
+        "attribute",
+        "value",
+        *factors,
+        "excluded",
+        "prompt_id",
+        SCENARIO,
+        "annotator",
+        SEED_COLUMN,
+    )
+    _require_texts(frame, [name for name in dict.fromkeys(named) if name in frame.columns])
+    require_filled(frame, (unit, "attribute"), what="labels")
+
+
+def require_filled(frame: pl.DataFrame, names: Iterable[str], *, what: str) -> None:
+    """Refuse rows of nobody knows what."""
+    for name in names:
+        if n := frame[name].null_count():
+            raise TableError(
+                f"{what}: {name} is missing in {n} of {frame.height} rows; fill it in, or leave them out"
+            )
+
+
 def count_alike(
     data: Any,
     *,
@@ -226,7 +330,7 @@ def count_alike(
     check_factors(factors)
     named = (*factors, "attribute", "value", "excluded", "prompt_id", SCENARIO, "annotator")
     alike = [name for name in dict.fromkeys(named) if name in frame.columns]
-    _refuse_nested(frame, ["image_id", *alike])
+    _require_known(frame, "image_id", factors)
     kept = seeds_shared(frame, factors) or (across and seeds_across(frame, factors))
     alike += [SEED_COLUMN] if kept else []
     of_one = [

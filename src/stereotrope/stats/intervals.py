@@ -1,6 +1,8 @@
 """Confidence intervals for shares, differences of shares and correlations."""
 
 from collections.abc import Callable
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -164,8 +166,9 @@ def fisher_z(r: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats
 
 def normal_quantile(level: float) -> float:
     """How many standard errors a two-sided normal interval of this level reaches to either side."""
-    if not 0 < level < 1:
-        raise UsageError(f"level must lie between 0 and 1, found {level}; 0.95 is usual")
+    given: Any = level
+    if not isinstance(given, Real) or not 0 < float(given) < 1:
+        raise UsageError(f"level must lie between 0 and 1, found {level!r}; 0.95 is usual")
     return float(special.ndtri(0.5 + level / 2))
 
 

@@ -257,7 +257,7 @@ def test_intervals_hold_the_score_expected_at_this_n() -> None:
             "taxonomy must be a mapping of lists of texts, found \\['style'\\]; or a frame",
         ),
         ({"pooled": "phrasing"}, "pooled must be a list of factors"),
-        ({"n_bootstrap": -2}, "n_bootstrap and seed must be 0 or more, found -2"),
+        ({"n_bootstrap": -2}, "n_bootstrap must be 0 or more and whole, found -2"),
         ({"level": 0}, "level must lie between 0 and 1"),
         (
             {"definition": "code"},

@@ -10,7 +10,7 @@ import pytest
 
 import stereotrope as st
 from stereotrope import measure
-from stereotrope.errors import AuditFileError, MetadataError, TableError
+from stereotrope.errors import AuditFileError, MetadataError, TableError, UsageError
 from stereotrope.suites.published import published
 
 PLAIN = ["measure", "definition", "generator", "concept", "attribute", "category", "value"]
@@ -157,3 +157,27 @@ def test_an_audit_names_a_file(tmp_path: Path) -> None:
     call = st.Audit.from_text(AUDIT, base=tmp_path).plan().measures[-1]
     assert call.tables["covariate"].row(0) == ("Indian person", "WPR", "2024", 881.3)
     assert call.arguments["within"] == ["generator"]
+
+
+def test_scores_of_further_factors_are_refused_and_not_left_out() -> None:
+    scores = (
+        published("oasis").filter(measure="stereotype_score").select(PLAIN).with_columns(style=pl.lit("x"))
+    )
+    with pytest.raises(
+        TableError, match=r"no row tells only 'concept' and within=\['generator'\] apart, .*'style'"
+    ):
+        measure.stereotype_trend(scores)
+
+
+def test_scores_may_have_been_in_pandas() -> None:
+    shares = {"one": {"a": 0.5, "b": 0.2}, "two": {"a": 0.5, "b": 0.2}}
+    scores = measure.stereotype_score(labels(shares, 25, np.random.default_rng(1)), known(shares))
+    assert measure.stereotype_trend(scores.to_pandas()).equals(measure.stereotype_trend(scores))
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, None])
+def test_draws_that_are_none_are_refused(wrong: object) -> None:
+    scores = published("oasis").filter(measure="stereotype_score").select(PLAIN)
+    for name in ("seed", "n_permutations"):
+        with pytest.raises(UsageError, match=f"stereotype_trend: {name} must be 0 or more and whole"):
+            measure.stereotype_trend(scores, **{name: wrong})

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.measure.cells import require_text
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence.coded import code_labels
@@ -104,6 +105,8 @@ def cds(
     ('gender', 1.0, 1.0, True)
     """
     check_definition(definition, "cds")
+    if baseline is not None:
+        require_text(baseline, what="cds: baseline")
     extra = (dimension,) if dimension is not None else ()
     factors = (*factor_names(within, measure="cds", taken=(group, dimension)), *extra)
     how = Resampling("cds", level, n_permutations, n_bootstrap, seed)

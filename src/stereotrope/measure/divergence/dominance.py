@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.cell_pairs import CellPairs, with_baseline
 from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
-from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
+from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, require_text
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_columns, excluded_json, factor_names
 from stereotrope.measure.units import LIKE_THESE
@@ -328,6 +328,7 @@ def dominance_shift(
     (1.0, 'silver → pink')
     """
     _check_min_n("dominance_shift", min_n)
+    require_text(baseline, what="dominance_shift: baseline")
     if not 0 < threshold <= 1:
         raise UsageError(
             f"dominance_shift: threshold must lie above 0 and at most at 1, found {threshold}; 0.7 is usual"

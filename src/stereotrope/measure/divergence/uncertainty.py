@@ -14,6 +14,7 @@ from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts
 from stereotrope.measure.divergence.coded import Codes, Ints
 from stereotrope.measure.divergence.rare import likely_ends
 from stereotrope.measure.divergence.shared_seeds import SeedsApart, seed_noise
+from stereotrope.measure.tidy import require_whole
 from stereotrope.stats import (
     Clustered,
     cluster_js_interval,
@@ -52,14 +53,9 @@ class Resampling:
     distance: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("n_permutations", "n_bootstrap", "seed"):
-            given = getattr(self, name)
-            if not isinstance(given, int | np.integer) or given < 0:
-                raise UsageError(f"{self.measure}: {name} must be 0 or more and whole, found {given}")
-        if not 0 < self.level < 1:
-            raise UsageError(
-                f"{self.measure}: level must lie between 0 and 1, found {self.level}; 0.95 is usual"
-            )
+        numbers = {name: getattr(self, name) for name in ("n_permutations", "n_bootstrap", "seed")}
+        require_whole(self.measure, **numbers)
+        normal_quantile(self.level)
         if self.distance and not self.n_permutations:
             raise UsageError(
                 f"{self.measure}: the released definition has its floor from shuffles; "

@@ -17,7 +17,7 @@ from stereotrope.measure.divergence.concentration import Scored, Scoring, ends, 
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
 from stereotrope.measure.pace import paced
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.tidy import estimate_frame, factor_names, require_whole
 from stereotrope.measure.units import SEEDS_COUNTED, THESE_PROMPTS
 from stereotrope.stats import normal_quantile, resampled_counts, special
 from stereotrope.stats.arrays import Floats
@@ -170,8 +170,7 @@ def vac(
     [0.0, 1.0]
     """
     check_definition(definition, "vac", _DEFINITIONS)
-    if n_bootstrap < 0 or seed < 0:
-        raise UsageError(f"vac: n_bootstrap and seed must be 0 or more, found {n_bootstrap} and {seed}")
+    require_whole("vac", n_bootstrap=n_bootstrap, seed=seed)
     if pictures < 2:
         raise UsageError(f"vac: pictures must be at least 2, found {pictures}: one shows no concentration")
     normal_quantile(level)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cells import Key
+from stereotrope.measure.cells import Key, as_names
 from stereotrope.measure.tidy import as_text, to_polars
 
 
@@ -64,6 +64,7 @@ def read_value_lists(taxonomy: Any, *, within: Sequence[str], measure: str) -> V
                 raise UsageError(
                     f"{measure}: the taxonomy of {attribute!r} must be a list of values, found {values!r}"
                 )
+            as_names(list(dict.fromkeys(values)), what=f"{measure}: each value of {attribute!r}")
         return ValueLists((), {(a, ()): tuple(dict.fromkeys(v)) for a, v in taxonomy.items()})
     if isinstance(taxonomy, str | list | tuple | int | float):
         raise UsageError(

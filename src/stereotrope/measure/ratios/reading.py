@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.seeds import MeanGap, drawn_by_seed
-from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.measure.tidy import factor_names, scored_alone, to_polars
 from stereotrope.measure.units import LIKE_THESE, SEED_COLUMN
 from stereotrope.stats import exchange_test, wilson
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import ESTIMATE_COLUMNS
 
 _EVEN = 2.0
 """How many times the pictures of one level another may have where their ratios are exchanged."""
@@ -189,14 +188,7 @@ def read_ratios(
         raise UsageError(f"{reader}: kept must lie in [0, 1], found {kept}; 0.5 is half of the pictures")
     frame = to_polars(estimates, what="estimates", needs=("definition", "value", "n", over, *inside))
     require_one_definition(frame)
-    further = [c for c in frame.columns if c not in (*ESTIMATE_COLUMNS, over, *inside)]
-    alone = frame.filter(pl.col(over).is_not_null(), *(pl.col(name).is_null() for name in further))
-    if alone.is_empty() and not frame.is_empty():
-        raise TableError(
-            f"estimates: no row tells only {over!r} and within={list(inside)} apart, found "
-            f"{', '.join(map(repr, further)) or 'no level of it'}; name these in within, or compute the "
-            f"shares by {[*inside, over]}"
-        )
+    alone = scored_alone(frame, over, inside)
     keys = [c for c in (*inside, "attribute", "category", "definition") if c in alone.columns]
     if alone.select(*keys, over).is_duplicated().any():
         raise TableError(f"estimates: a level of {over!r} stands twice; keep one row each")

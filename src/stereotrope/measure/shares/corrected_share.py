@@ -13,7 +13,7 @@ from stereotrope.measure.cell_table import read_cells
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, Key, as_names, share_row
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.setting import RunTables
-from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
+from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, require_whole, to_polars
 from stereotrope.stats import corrected_shares, is_invertible, normal_quantile, resampled_shares, wilson
 
 _SOURCE = "Rogan and Gladen 1978; Tenenbein 1972; Flor et al. 2020"
@@ -137,11 +137,9 @@ def corrected_share(
     [('corrected_share', 0.429), ('raw_share', 0.5)]
     """
     normal_quantile(level)
-    if n_bootstrap < 1 or seed < 0:
-        raise UsageError(
-            "corrected_share: n_bootstrap must be at least 1 and seed 0 or more, found "
-            f"{n_bootstrap} and {seed}"
-        )
+    require_whole("corrected_share", n_bootstrap=n_bootstrap, seed=seed)
+    if not n_bootstrap:
+        raise UsageError("corrected_share: n_bootstrap must be at least 1, found 0")
     by = factor_names(by, measure="corrected_share", what="by")
     errors = _errors(confusion, by)
     checked = list(dict.fromkeys(attribute for attribute, _ in errors))

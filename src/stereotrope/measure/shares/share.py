@@ -12,7 +12,7 @@ from stereotrope.measure.cells import NO_LABEL, as_names
 from stereotrope.measure.contract import register
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.tidy import count_alike, estimate_columns, factor_names
-from stereotrope.stats import ICC_GRID, wilson
+from stereotrope.stats import ICC_GRID, normal_quantile, wilson
 from stereotrope.stats.arrays import Floats
 
 _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
@@ -112,6 +112,7 @@ def share(
 def _shares(
     meant: Named, names: Sequence[str] | None, *, by: Sequence[str], simultaneous: bool = False, level: float
 ) -> pl.DataFrame:
+    normal_quantile(level)
     table = read_cell_table(meant.labels, by=by, attributes=names, of=meant.allowed)
     named = meant.wanted or meant.allowed
     listed = {name: named or seen for name, seen in table.categories().items()}

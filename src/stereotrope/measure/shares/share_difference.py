@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.cell_pairs import CellPairs, all_of, of_two_levels, with_baseline
 from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
-from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, PAIR, SMALL_N, as_names
+from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, PAIR, SMALL_N, as_names, require_text
 from stereotrope.measure.compared_shares import compared_shares
 from stereotrope.measure.contract import register
 from stereotrope.measure.named import Named, named_values
@@ -129,6 +129,8 @@ def share_difference(
     """
     if baseline is None and not pairs:
         raise UsageError("share_difference: nothing to compare; name a baseline or set pairs=True")
+    if baseline is not None:
+        require_text(baseline, what="share_difference: baseline")
     extra = (dimension,) if dimension is not None else ()
     within = factor_names(within, measure="share_difference", taken=(group, *extra))
     by = (*within, *extra, group)

@@ -16,10 +16,18 @@ from stereotrope.inputs.rows import read_rows
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars, with_q_values
+from stereotrope.measure.tidy import (
+    as_text,
+    estimate_frame,
+    factor_names,
+    require_whole,
+    scored_alone,
+    to_polars,
+    with_q_values,
+)
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import normal_quantile, spearman_interval, spearman_p
-from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
+from stereotrope.tables import warnings_of
 
 _FEWEST = 3
 """Concepts below which there is no order to speak of."""
@@ -122,14 +130,14 @@ def stereotype_trend(
     [('mean', -1.0, 0.333), ('greatest', -1.0, 0.333)]
     """
     normal_quantile(level)
+    require_whole("stereotype_trend", n_permutations=n_permutations, seed=seed)
     held = factor_names(within, measure="stereotype_trend", taken=(over,))
     frame = to_polars(
         estimates, what="estimates", needs=("measure", "definition", "value", "attribute", over, *held)
     )
     scores = frame.filter(measure="stereotype_score")
     require_one_definition(scores)
-    further = [c for c in scores.columns if c not in (*ESTIMATE_COLUMNS, over, *held)]
-    scores = scores.filter(pl.col(over).is_not_null(), *(pl.col(name).is_null() for name in further))
+    scores = scored_alone(scores, over, held)
     true = frame.filter(measure="true_share")
     known = None if covariate is None else _covariate(covariate, over, column)
     rows: list[dict[str, Any]] = []
@@ -194,7 +202,7 @@ def _floors(defined: pl.DataFrame, rng: np.random.Generator, draws: int) -> tupl
         return float("nan"), float("nan")
     of_mean = float(defined["floor"].to_numpy().mean())
     # In the order of their names, so that no order of rows decides what is drawn.
-    told = defined.sort("attribute").select("_true", "denominator")
+    told = defined.sort("attribute").select("_true", pl.col("denominator").cast(pl.Int64))
     share, n = told["_true"].to_numpy(), told["denominator"].to_numpy()
     seen = rng.binomial(n, share, (draws, len(n))) / n - share
     return of_mean, float(np.maximum(seen, 0.0).max(axis=1).mean())
