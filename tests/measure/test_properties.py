@@ -123,10 +123,8 @@ WORDS = {"pink": "a pink dress in a garden", "grey": "grey stones and rain", "re
 
 
 def captioned(labels: pl.DataFrame) -> pl.DataFrame:
-    """A captions frame that follows from the labels; resamples are drawn by place, so it has one order."""
-    colours, genders = (
-        labels.filter(attribute=name).sort("image_id") for name in ("product_colour", "gender")
-    )
+    """A captions frame that follows from the labels."""
+    colours, genders = (labels.filter(attribute=name) for name in ("product_colour", "gender"))
     said, colour = pl.col("value"), pl.col("colour")
     named = pl.when(said == "unclear").then(pl.lit("unknown")).otherwise(said)
     frame = colours.rename({"value": "colour"}).drop("attribute")
@@ -280,7 +278,13 @@ MEASURES: dict[str, Measure] = {
     "kl_from_uniform": lambda x: measure.kl_from_uniform(captioned(x), "gender", **PEOPLE),
     "parity_difference": lambda x: measure.parity_difference(captioned(x), "gender", **PEOPLE),
     "representation_difference": lambda x: measure.representation_difference(
-        captioned(x), "gender", of=("female",), groups=("female", "male"), group="group", prompt="object"
+        # Which group comes first decides which is the reference.
+        captioned(x.sort("group")),
+        "gender",
+        of=("female",),
+        groups=("female", "male"),
+        group="group",
+        prompt="object",
     ),
     "representation_parity": lambda x: measure.representation_parity(
         captioned(x), "gender", groups=("female", "male"), by=SCOPE

@@ -85,7 +85,7 @@ class Resample:
     def weights(self) -> Counts:
         """How often each image was drawn, shape (n, n_resamples)."""
         drawn = self._drawn[: self.n_units]
-        return drawn if self.n == self.n_units else drawn[self.units]
+        return drawn if np.array_equal(self.units, np.arange(self.n_units)) else drawn[self.units]
 
     @property
     def made_up(self) -> Floats:

@@ -9,11 +9,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.errors import TableError, UsageError
+from stereotrope.errors import TableError
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
 from stereotrope.measure.seeds import across_units
-from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
+from stereotrope.measure.tidy import (
+    as_text,
+    factor_names,
+    reason_given,
+    require_filled,
+    require_whole,
+    to_polars,
+)
 from stereotrope.measure.units import SEED_COLUMN, Claim, prompt_codes, units_of
 from stereotrope.stats import Resample, normal_quantile
 from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, factors_of
@@ -212,10 +219,10 @@ def caption_cells(
     """
     check_definition(definition, measure)
     normal_quantile(level)
-    if n_bootstrap < 0 or seed < 0:
-        raise UsageError(f"{measure}: n_bootstrap and seed must be 0 or more, found {n_bootstrap} and {seed}")
+    require_whole(measure, n_bootstrap=n_bootstrap, seed=seed)
     factors = factor_names(by, measure=measure, what="by")
     frame = to_polars(data, what="captions", needs=["image_id", CAPTION, *factors])
+    require_filled(frame, ["image_id"], what="captions")
     text = as_text(frame, CAPTION)
     frame = frame.with_columns(
         *(as_text(frame, name).alias(name) for name in factors),
@@ -226,12 +233,17 @@ def caption_cells(
     if doubled.height:
         raise TableError(f"captions: image {doubled['image_id'][0]!r} stands there twice; keep one caption")
     parts = frame.partition_by(factors, maintain_order=True, as_dict=True) if factors else {(): frame}
+    # Draws go by place: by that of ids, so that neither order of rows nor names decide what is drawn.
+    places = sorted(parts, key=lambda key: (parts[key]["image_id"].min(), repr(key)))
+    streams = {key: at for at, key in enumerate(places)}
     cells = []
-    for stream, (key, part) in enumerate(parts.items()):
+    for key, part in parts.items():
         kept = part.filter(pl.col("excluded").is_null())
         claim, (units,) = units_of(prompt_codes(kept))
+        if not claim.prompts:
+            units = kept["image_id"].rank("ordinal").to_numpy().astype(np.int64) - 1
         claim, across = across_units(kept, claim, units)
-        resample = Resample(units, n_bootstrap, seed, stream, across)
+        resample = Resample(units, n_bootstrap, seed, streams[key], across)
         reasons = Counter(part["excluded"].drop_nulls().to_list())
         place = dict(zip(factors, key, strict=True))
         cells.append(Captions(place, kept, reasons, resample, claim, definition, level))
