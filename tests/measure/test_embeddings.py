@@ -315,3 +315,45 @@ def test_many_prompts_are_left_out_in_a_hundred_parts() -> None:
     low, high = jackknife_interval(vendi_score(x), each)
     assert row["high"] - row["low"] == pytest.approx(high - low, rel=0.2)
     assert row["low"] < vendi_score(x) < row["high"]
+
+
+def pictures(*vectors: object) -> pl.DataFrame:
+    column = pl.Series("vector", list(vectors), dtype=pl.List(pl.Float64))
+    ids = [f"i{at}" for at in range(len(vectors))]
+    return pl.DataFrame({"image_id": ids, "annotator": "clip", "generator": "m", "prompt": "p"}).with_columns(
+        column
+    )
+
+
+@pytest.mark.parametrize("measure", [image_vendi, mean_similarity])
+def test_a_vector_of_zeros_has_no_direction_and_is_left_out(measure) -> None:
+    known = [[1.0, 0.0], [0.0, 1.0]]
+    without, found = (measure(pictures(*known, *more)) for more in ([], [[0.0, 0.0]]))
+    assert found["value"].to_list() == without["value"].to_list()
+    assert found.row(0, named=True)["excluded"] == '{"a vector of zeros": 1}'
+    none = measure(pictures([0.0, 0.0], [0.0, 0.0])).row(0, named=True)
+    assert (none["value"], none["undefined"]) == (None, "no picture with an embedding")
+
+
+@pytest.mark.parametrize(
+    ("vector", "message"),
+    [
+        ([1.0, None], "vector of image 'i1' holds a number that is missing or not finite; make it again"),
+        ([1.0, float("nan")], "vector of image 'i1' holds a number that is missing or not finite"),
+        ([1.0], "vector of image 'i1' has 1 numbers, and others by 'clip' have not; name each encoder"),
+    ],
+)
+def test_vectors_that_are_none_are_refused(vector: list[float | None], message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        image_vendi(pictures([1.0, 0.0], vector))
+    with pytest.raises(TableError, match="column 'vector' must hold a list of numbers a row, found String"):
+        image_vendi(pictures([1.0, 0.0]).with_columns(vector=pl.lit("[1, 0]")))
+
+
+def test_cosines_are_numbers_on_their_scale() -> None:
+    frame = pictures([1.0, 0.0], [1.0, 0.0])
+    found = prompt_alignment(frame.with_columns(cosine=pl.Series([0.5, float("nan")])))
+    assert found.select("value", "n").row(0) == (0.5, 1)
+    for wrong, message in ((2.0, "from -1 to 1, found 2"), ("near", ", found 'near'; correct it")):
+        with pytest.raises(TableError, match=f"embeddings: column 'cosine' must hold numbers.*{message}"):
+            prompt_alignment(frame.with_columns(cosine=pl.lit(wrong)))

@@ -43,3 +43,11 @@ def test_one_value_has_no_entropy_and_no_count_has_none_defined() -> None:
 def test_chao_shen_refuses_negative_counts() -> None:
     with pytest.raises(UsageError, match="counts must be 0 or more, found -1"):
         chao_shen_entropy([-1, 2])
+
+
+def test_counts_may_be_large() -> None:
+    n = 10**9
+    found = chao_shen_entropy(np.array([[n, 1], [5, 5]]))
+    p = n / (n + 1) * np.array([n, 1]) / (n + 1)
+    expected = -(p * np.log2(p) / -np.expm1((n + 1) * np.log1p(-p))).sum()
+    assert found == pytest.approx([expected, chao_shen_entropy([5, 5])], rel=1e-6)

@@ -13,13 +13,15 @@ from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.join import picture_reason, with_factors
 from stereotrope.measure.pace import paced
 from stereotrope.measure.seeds import across_units
-from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
+from stereotrope.measure.tidy import as_number, as_text, factor_names, reason_given, to_polars
 from stereotrope.measure.units import SEED_COLUMN, SEEDS_COUNTED, Claim, prompt_codes, units_of
 from stereotrope.stats import Across, normal_quantile
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import factors_of
 
 NO_VECTOR = "no embedding"
+NO_DIRECTION = "a vector of zeros"
+_COSINES = -1 - 1e-6, 1 + 1e-6
 VECTORS_AT_ONCE = 4_096
 """Vectors that are held as double-precision numbers together."""
 
@@ -153,16 +155,53 @@ class EmbeddingCell:
         }
 
 
+def _without_direction(data: pl.DataFrame) -> pl.Expr:
+    """Which vectors are zeros alone, so that no angle to them is known.
+
+    Raises TableError: A vector is none, holds what is no number, or has not as many as others by its encoder.
+    """
+    kind = data.schema["vector"]
+    if kind == pl.Null:
+        return pl.lit(False)
+    if not (isinstance(kind, pl.List | pl.Array) and kind.inner.is_numeric()):
+        raise TableError(f"embeddings: column 'vector' must hold a list of numbers a row, found {kind}")
+    each = pl.col("vector").arr if isinstance(kind, pl.Array) else pl.col("vector").list
+    told = data.select(
+        "image_id",
+        "annotator",
+        n=each.len(),
+        sound=each.sum().cast(pl.Float64).is_finite() & ~each.contains(None, nulls_equal=True),
+    ).drop_nulls("sound")
+    if (wrong := told.filter(~pl.col("sound"))).height:
+        raise TableError(
+            f"embeddings: the vector of image {wrong['image_id'][0]!r} holds a number that is missing or not "
+            "finite; make it again, or give null for it"
+        )
+    if (other := told.filter(pl.col("n") != pl.col("n").first().over("annotator"))).height:
+        image, encoder, n, _ = other.row(0)
+        raise TableError(
+            f"embeddings: the vector of image {image!r} has {n} numbers, and others by {encoder!r} have not; "
+            "name each encoder in the column annotator"
+        )
+    return (each.min() == 0) & (each.max() == 0)
+
+
 def embedding_cells(
     frame: Any, by: Sequence[str], measure: str, column: str, lacks: str, source: str, level: float
 ) -> Iterator[EmbeddingCell]:
-    """The cells of a design; rows without ``column`` are left out for the reason ``lacks``."""
+    """The cells of a design; rows without ``column`` are left out for the reason ``lacks``.
+
+    Raises TableError: A vector is none, or an image stands twice.
+    """
     normal_quantile(level)
     keys = ["annotator", *factor_names(by, measure=measure, taken=("annotator",), what="by")]
     data = to_polars(frame, what="embeddings", needs=("image_id", column, *keys))
+    zero = _without_direction(data) if column == "vector" else pl.lit(False)
+    if column != "vector":
+        data = data.with_columns(as_number(data, column, what="embeddings", scale=_COSINES))
+    lacking = pl.when(pl.col(column).is_null()).then(pl.lit(lacks)).when(zero).then(pl.lit(NO_DIRECTION))
     data = data.with_columns(
-        *[as_text(data, name) for name in keys],
-        excluded=pl.coalesce(reason_given(data), pl.when(pl.col(column).is_null()).then(pl.lit(lacks))),
+        *[as_text(data, name) for name in keys], excluded=pl.coalesce(reason_given(data), lacking)
     )
     if (doubled := data.filter(data.select("image_id", *keys).is_duplicated())).height:
         raise TableError(f"embeddings: image {doubled['image_id'][0]!r} stands there twice; keep one vector")

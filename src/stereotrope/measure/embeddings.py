@@ -128,7 +128,7 @@ def aligned(frame: Any, by: Sequence[str], level: float, *, measure: str, lacks:
         if not len(cell.units):
             rows.append({**row, "undefined": lacks if lacks in row["excluded"] else _NO_PICTURE})
             continue
-        cosines = cell.vectors["cosine"].cast(pl.Float64).to_numpy()
+        cosines = cell.vectors["cosine"].to_numpy()
         reach = cell.reach(partial(np.asarray, cosines), level)
         value, *ends, _ = mean_over_units(cosines, cell.units, level=level, reach=reach)
         # Cosines lie close together: an interval for any distribution on the scale would say nothing.

@@ -121,6 +121,25 @@ def as_text(frame: pl.DataFrame, name: str, what: str = "labels") -> pl.Expr:
     return column.cast(pl.String)
 
 
+def as_number(
+    frame: pl.DataFrame, name: str, *, what: str, scale: tuple[float, float] | None = None
+) -> pl.Expr:
+    """A column as numbers; NaN is null.
+
+    Raises TableError: One is none, or lies off the scale.
+    """
+    _require_texts(frame, [name], what)
+    given = frame[name]
+    number = given.cast(pl.Float64, strict=False).fill_nan(None)
+    if len(none := given.filter(given.is_not_null() & given.cast(pl.Float64, strict=False).is_null())):
+        raise TableError(f"{what}: column {name!r} must hold numbers, found {none[0]!r}; correct it")
+    if scale is not None and len(off := number.filter(~number.is_between(*scale))):
+        raise TableError(
+            f"{what}: column {name!r} must hold numbers from {scale[0]:g} to {scale[1]:g}, found {off[0]:g}"
+        )
+    return pl.col(name).cast(pl.Float64).fill_nan(None)
+
+
 def _require_texts(frame: pl.DataFrame, names: Iterable[str], what: str = "labels") -> None:
     for name, kind in ((name, frame.schema[name]) for name in names):
         if not (kind.is_numeric() or isinstance(kind, _WRITTEN)):

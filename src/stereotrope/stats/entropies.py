@@ -101,7 +101,7 @@ def chao_shen_entropy(counts: ArrayLike) -> Floats:
     """
     table = checked_counts(counts, "chao_shen_entropy")
     totals, singles = table.sum(axis=-1), (table == 1).sum(axis=-1)
-    width = totals.max(initial=0) + 1
+    width = table.shape[-1] + 1
 
     def term(x: Floats, both: Floats) -> Floats:
         n, once = np.divmod(both, width)

@@ -81,3 +81,13 @@ def test_an_audit_reads_confidences_of_a_file(tmp_path):
     )
     found = audit.run(tmp_path / "run").estimates.filter(measure="answer_probability")
     assert found["value"].to_list() == pytest.approx([(0.9 + 0.2 + 0.7) / 3])
+
+
+def test_probabilities_are_numbers_from_0_to_1() -> None:
+    rows = {"image_id": ["a", "b"], "attribute": "follows_prompt", "value": "yes", "generator": "m"}
+    labels = pl.DataFrame(rows)
+    found = answer_probability(labels.with_columns(confidence=pl.Series([0.9, float("nan")])))
+    assert found.select("value", "excluded").row(0) == (0.9, '{"no probability given": 1}')
+    for wrong, told in ((90, "from 0 to 1, found 90"), ("high", ", found 'high'; correct it")):
+        with pytest.raises(TableError, match=f"labels: column 'confidence' must hold numbers.*{told}"):
+            answer_probability(labels.with_columns(confidence=pl.lit(wrong)))

@@ -13,7 +13,7 @@ from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import read_rows
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import as_text, to_polars
+from stereotrope.measure.tidy import as_number, as_text, to_polars
 from stereotrope.plugins import Registry
 
 REFERENCES: Registry[Callable[[pl.Series], pl.DataFrame]] = Registry(
@@ -36,7 +36,7 @@ def checked_reference(reference: Any, estimates: Any, *, over: str, column: str)
     keys = [name for name in (over, "category") if name in frame.columns]
     words = pl.concat_str([as_text(frame, name) for name in _TOLD], separator=", ", ignore_nulls=True)
     more = {"_of": pl.col("n").cast(pl.Int64)} if "n" in frame.columns else {}
-    share = pl.col(column).cast(pl.Float64).fill_nan(None)
+    share = as_number(frame, column, what="reference")
     table = frame.select(*(as_text(frame, name) for name in keys), _share=share, _told=words, **more)
     if (twice := table.filter(table.select(keys).is_duplicated())).height:
         raise TableError(f"reference: {over} {twice[over][0]!r} stands twice; keep one row each")

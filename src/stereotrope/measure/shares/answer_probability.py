@@ -9,7 +9,7 @@ from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.shares.pairs import units_in
-from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reason_given, to_polars
+from stereotrope.measure.tidy import as_number, as_text, estimate_frame, factor_names, reason_given, to_polars
 from stereotrope.stats import mean_over_units
 from stereotrope.tables import PROMPT_FOLLOWING
 
@@ -95,6 +95,7 @@ def answer_probability(
         raise TableError(
             f"labels: image {doubled['image_id'][0]!r} has two labels of {attribute!r}; keep one"
         )
+    frame = frame.with_columns(as_number(frame, "confidence", what="labels", scale=(0.0, 1.0)))
     probability, why = _probability(value, other)
     read = frame.with_columns(
         *[as_text(frame, name) for name in keys],
@@ -136,7 +137,7 @@ def _mean(kept: pl.DataFrame, level: float) -> dict[str, Any]:
 
 def _probability(value: str, other: str) -> tuple[pl.Expr, pl.Expr]:
     """The probability of a value in each picture, and why there is none."""
-    given, sure = pl.col("value"), pl.col("confidence").cast(pl.Float64)
+    given, sure = pl.col("value"), pl.col("confidence")
     why = (
         pl.when(given.is_null())
         .then(pl.lit("missing"))

@@ -13,7 +13,14 @@ from stereotrope.measure.cell_table import read_cells
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, Key, as_names, share_row
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.setting import RunTables
-from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, require_whole, to_polars
+from stereotrope.measure.tidy import (
+    as_number,
+    as_text,
+    estimate_frame,
+    factor_names,
+    require_whole,
+    to_polars,
+)
 from stereotrope.stats import corrected_shares, is_invertible, normal_quantile, resampled_shares, wilson
 
 _SOURCE = "Rogan and Gladen 1978; Tenenbein 1972; Flor et al. 2020"
@@ -172,7 +179,7 @@ def _errors(confusion: Any, by: Sequence[str]) -> dict[tuple[str, Key], _Errors]
     frame = to_polars(confusion, what="confusion", needs=(*keys, "n"))
     apart = _apart(frame, by)
     texts = [as_text(frame, name) for name in (*keys, *apart)]
-    table = frame.select(*texts, pl.col("n").cast(pl.Float64)).drop_nulls([*keys, "n"])
+    table = frame.select(*texts, as_number(frame, "n", what="confusion")).drop_nulls([*keys, "n"])
     if table.select(*keys, *apart).is_duplicated().any():
         raise TableError(
             "confusion: a pair of values stands twice; keep the counts of one annotator, one row a pair, or "

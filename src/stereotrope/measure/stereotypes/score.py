@@ -18,6 +18,7 @@ from stereotrope.measure.stereotypes.true_shares import (
     has_true_shares,
 )
 from stereotrope.measure.tidy import (
+    as_number,
     as_text,
     estimate_frame,
     factor_names,
@@ -285,7 +286,9 @@ def _posterior(labels: pl.DataFrame, by: Sequence[str], spelt: Mapping[str, str]
         raise UsageError(
             "stereotype_score: the posterior needs each picture by itself, and these are counted"
         )
-    own = pl.col("confidence").cast(pl.Float64) if "confidence" in frame.columns else pl.lit(None, pl.Float64)
+    own = pl.lit(None, pl.Float64)
+    if "confidence" in frame.columns:
+        own = as_number(frame, "confidence", what="labels", scale=(0.0, 1.0))
     told = frame.select(
         *(as_text(frame, name) for name in (*by, "attribute", "value")),
         _sure=own.fill_null(1.0),

@@ -17,6 +17,7 @@ from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, regist
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import (
+    as_number,
     as_text,
     estimate_frame,
     factor_names,
@@ -253,7 +254,7 @@ def _covariate(given: Any, over: str, column: str) -> pl.DataFrame:
     frame = to_polars(given, what="covariate", needs=(over, column))
     words = [as_text(frame, name) for name in _TOLD if name in frame.columns]
     told = pl.concat_str(words, separator=", ", ignore_nulls=True) if words else pl.lit(None, pl.String)
-    table = frame.select(as_text(frame, over), _x=pl.col(column).cast(pl.Float64).fill_nan(None), _told=told)
+    table = frame.select(as_text(frame, over), _x=as_number(frame, column, what="covariate"), _told=told)
     table = table.drop_nulls("_x")
     if (twice := table.filter(pl.col(over).is_duplicated())).height:
         raise TableError(f"covariate: {over} {twice[over][0]!r} stands twice; keep one row each")

@@ -16,7 +16,7 @@ from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo
 from stereotrope.measure.ratios.references import REFERENCES
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.stereotypes.formula import Formula, inputs_shown
-from stereotrope.measure.tidy import as_text, to_polars
+from stereotrope.measure.tidy import as_number, as_text, to_polars
 
 _EXAMPLE = "write shares: {doctor: {man: {share: 0.62, source: a register of doctors, year: 2023}}}"
 _COLUMNS = {
@@ -166,14 +166,14 @@ def checked_true_shares(reference: Any, over: str) -> pl.DataFrame:
     Raises TableError: A column is missing, a share lies outside [0, 1] or its interval, or stands twice.
     """
     frame = to_polars(reference, what="reference", needs=(over, "attribute", "reference", "source"))
-    share = pl.col("reference").cast(pl.Float64).fill_nan(None)
+    share = as_number(frame, "reference", what="reference")
     ends = {
-        f"_{end}": pl.col(end).cast(pl.Float64).fill_nan(None).fill_null(share)
-        if end in frame.columns
-        else share
+        f"_{end}": as_number(frame, end, what="reference").fill_null(share) if end in frame.columns else share
         for end in ("low", "high")
     }
-    known = pl.col("category").cast(pl.String) if "category" in frame.columns else pl.lit(None, pl.String)
+    known = (
+        as_text(frame, "category", "reference") if "category" in frame.columns else pl.lit(None, pl.String)
+    )
     words = [as_text(frame, name) for name in ("source", "year", "formula") if name in frame.columns]
     table = frame.select(
         as_text(frame, over).alias(over),
