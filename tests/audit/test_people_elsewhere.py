@@ -172,6 +172,30 @@ def test_rows_of_no_picture_and_boxes_that_nobody_found_are_noted(tmp_path: Path
     assert run.labels.filter(annotator="shown")["status"].unique().to_list() == ["unclear"]
 
 
+SECOND = """\
+  - {labels: people.csv, regions: person, attributes: [perceived_gender], name: other}
+  - {consensus: other, regions: detector, attributes: [perceived_gender], name: shown too}
+measures: [MEASURE]
+"""
+
+
+@pytest.mark.parametrize("asked", ["agreement", "{agreement: {reference: shown too}}"])
+def test_raters_of_people_in_pictures_are_compared_by_what_their_pictures_show(tmp_path: Path, asked: str):
+    write(tmp_path)
+    text = AUDIT.format(ending="csv").split("measures:")[0] + SECOND.replace("MEASURE", asked)
+    rows = st.Audit.from_text(text, base=tmp_path).run(tmp_path / "run").estimates
+    assert set(rows["attribute"]) == {"perceived_gender"}
+    assert rows.row(0, named=True)["value"] == 1
+    assert set(rows["n"]) == {6}
+    alone = "\n".join(line for line in text.splitlines() if "consensus" not in line).replace(
+        "shown too", "other"
+    )
+    with pytest.raises(
+        StereotropeError, match="labels of regions are compared by picture: add a `consensus`"
+    ):
+        st.Audit.from_text(alone, base=tmp_path).plan()
+
+
 def test_a_name_that_several_pictures_have_is_refused(tmp_path: Path) -> None:
     images = pl.DataFrame(
         {"image_id": ["a", "b"], "source": "x.png", "generator": ["k", "m"], "status": "ok", "path": None}

@@ -27,7 +27,7 @@ from stereotrope.measure.shares.pairs import (
     with_apart,
 )
 from stereotrope.measure.shares.raters import between_raters, jackknifed
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
 from stereotrope.stats import cohen_kappa
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -70,7 +70,8 @@ def has_rater(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -
 
 def _labelled_twice(reference: str | None, raters: Sequence[str], setting: MeasureSetting) -> bool:
     """Whether an attribute is labelled by two annotators, one of them the reference where one is named."""
-    labelled = {a.name: set(a.attributes) - set(QUALITY_ATTRIBUTES) for a in setting.annotators}
+    looking = [one for one in setting.annotators if one.subject == "image"]
+    labelled = {one.name: set(one.attributes) - set(QUALITY_ATTRIBUTES) for one in looking}
     among = [name for name in labelled if name in raters or name == reference]
     pairs = [(a, b) for a, b in itertools.combinations(among, 2) if labelled[a] & labelled[b]]
     return any(reference in (None, *pair) for pair in pairs)
@@ -82,27 +83,36 @@ def _require_two(reference: str | None, raters: Sequence[str], setting: MeasureS
         made = next((one.reads for one in setting.annotators if one.name == reference), ())
         but = f" and {', '.join(made)}, of whose labels it is made" if made else ""
         beside = "" if reference is None else f" beside {shorten(reference)}{but}"
-        raise UsageError(
-            f"no attribute is labelled by another annotator{beside}; add one that labels it too, for example "
-            "`{labels: human.csv, name: rater-1}`"
+        of_regions = any(one.subject == "region" and one.attributes for one in setting.annotators)
+        add = (
+            "labels of regions are compared by picture: add a `consensus` of each annotator"
+            if of_regions
+            else "add one that labels it too, for example `{labels: human.csv, name: rater-1}`"
         )
+        raise UsageError(f"no attribute is labelled by another annotator{beside}; {add}")
 
 
 def _raters(annotators: Sequence[Any], reference: str | None = None) -> list[str]:
     """Those that look themselves; what reads all labels of one of them in other words stands for it.
 
-    The labels of a reference agree with those that it is made from by what they are.
+    What says of pictures what one says of their regions stands for this one. The labels of a reference agree
+    with those that it is made from by what they are.
     """
     known = {one.name: one for one in annotators}
     standing: dict[str, str] = {}
+
+    def is_rater(one: Any) -> bool:
+        of = [known[name] for name in one.reads if name in known and known[name].subject == "region"]
+        return not one.reads or any(set(judge.attributes) & set(one.attributes) for judge in of)
+
     for one in annotators:
         source = one
         for _ in annotators:
             read = known.get(source.reads[0]) if len(source.reads) == 1 else None
-            if read is None or not set(read.attributes) <= set(source.attributes):
+            if is_rater(source) or read is None or not set(read.attributes) <= set(source.attributes):
                 break
             source = read
-        if not source.reads and (source is one or standing.get(source.name, source.name) == source.name):
+        if is_rater(source) and (source is one or standing.get(source.name, source.name) == source.name):
             standing[source.name] = one.name
     behind = [reference]
     for name in behind:
@@ -215,8 +225,13 @@ def agreement(
     """
     factors = factors_beside(by, "agreement")
     names = as_names(attribute, what="attribute") or None
-    labels = among(labels, raters, reference)
+    every, labels = labels, among(labels, raters, reference)
     if reference is None:
+        if names and raters is not None:
+            others, theirs = (
+                set(to_polars(one, needs=("attribute",))["attribute"]) for one in (every, labels)
+            )
+            names = tuple(name for name in names if name in theirs or name not in others)
         rows = between_raters(labels, factors, names, taxonomy or {}, ordinal or {}, level)
         return estimate_frame(rows, factors=[name for name in factors if name != "annotator"])
     if ordinal:
