@@ -106,6 +106,15 @@ def test_one_value_throughout_beside_another_is_disagreement(study: Path) -> Non
     assert rows.filter(pl.col("definition").is_in(["observed", "accuracy"]))["value"].to_list() == [0, 0]
 
 
+def test_labels_that_are_taken_twice_are_told(study: Path) -> None:
+    (study / "copy.csv").write_bytes((study / "ben.csv").read_bytes())
+    run = audit(study, ["agreement"], ("anna", "ben", "copy")).run(study / "run")
+    told = "annotators 'ben', 'copy' are one file with the same labels, which count as those of 2 annotators"
+    assert [note for note in run.info["notes"] if note.startswith(told)]
+    run = audit(study, ["agreement"], ("anna", "ben")).run(study / "other")
+    assert not [note for note in run.info["notes"] if "one file" in note]
+
+
 def test_who_voted_is_not_compared_with_the_majority(study: Path) -> None:
     files = [{"labels": f"{r}.csv", "name": r, "attributes": ["gender"]} for r in RATERS]
     most = {"majority": ["anna", "ben"], "attributes": ["gender"], "name": "most"}

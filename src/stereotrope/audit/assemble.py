@@ -53,7 +53,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     said = [note for a in plan.annotators for note in a.notes]
     folded = writings(labels)
     alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
-    told = [*_discovery_notes(plan, labels), *_fold_notes(folded)]
+    told = [*_twice_notes(plan.annotators), *_discovery_notes(plan, labels), *_fold_notes(folded)]
     before = read_info(into.path)
     sections = stored_sections(before.get("sections") or {})
     told += (commits := _Commits(before)).notes([*plan.generators, *plan.annotators])
@@ -171,6 +171,21 @@ def _counts(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> dict[str,
         "labels": number_in(labels),
         "derived_labels": number_in(labels.drop_nulls("derived_from")),
     }
+
+
+def _twice_notes(annotators: Iterable[Any]) -> list[str]:
+    """A warning of annotators that take the same labels from the same file, or from copies of it."""
+    same: dict[tuple[Any, ...], list[str]] = {}
+    for one in annotators:
+        if one.files and one.attributes and not one.looks:
+            of = sorted(one.files.values()), sorted(one.attributes), one.reads, one.needs
+            same.setdefault(tuple(map(tuple, of)), []).append(one.name)
+    return [
+        f"annotators {', '.join(map(repr, names))} are one file with the same labels, which count as those "
+        f"of {len(names)} annotators in agreement and majorities; keep one of them"
+        for names in same.values()
+        if len(names) > 1
+    ]
 
 
 def _discovery_notes(plan: Plan, labels: pl.DataFrame) -> list[str]:
