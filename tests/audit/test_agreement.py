@@ -106,6 +106,14 @@ def test_one_value_throughout_beside_another_is_disagreement(study: Path) -> Non
     assert rows.filter(pl.col("definition").is_in(["observed", "accuracy"]))["value"].to_list() == [0, 0]
 
 
+def test_attributes_that_read_alike_are_told_where_none_is_labelled_twice(study: Path) -> None:
+    text = (study / "ben.csv").read_text(encoding="utf-8")
+    (study / "ben.csv").write_text(text.replace("gender", "Gender"), encoding="utf-8")
+    files = [{"labels": f"{r}.csv", "name": r} for r in ("anna", "ben")]
+    with pytest.raises(AuditFileError, match="; 'Gender' reads like 'gender' and differs in case"):
+        audit(study, ["agreement"], annotators=files).plan()
+
+
 def test_labels_that_are_taken_twice_are_told(study: Path) -> None:
     (study / "copy.csv").write_bytes((study / "ben.csv").read_bytes())
     run = audit(study, ["agreement"], ("anna", "ben", "copy")).run(study / "run")

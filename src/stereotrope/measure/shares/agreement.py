@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stereotrope.confusables import reads_like
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.cells import as_names
@@ -89,7 +90,10 @@ def _require_two(reference: str | None, raters: Sequence[str], setting: MeasureS
             if of_regions
             else "add one that labels it too, for example `{labels: human.csv, name: rater-1}`"
         )
-        raise UsageError(f"no attribute is labelled by another annotator{beside}; {add}")
+        names = dict.fromkeys(name for one in setting.annotators for name in one.attributes)
+        alike = (reads_like([other], [name]) for name, other in itertools.combinations(names, 2))
+        hint = next(filter(None, alike), "")
+        raise UsageError(f"no attribute is labelled by another annotator{beside}; {add}{hint}")
 
 
 def _raters(annotators: Sequence[Any], reference: str | None = None) -> list[str]:
