@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from stereotrope.errors import TableError
+from stereotrope.errors import TableError, UsageError
 from stereotrope.measure import effective_n, tidy_labels, with_factors
 
 
@@ -195,3 +195,10 @@ def test_ids_may_be_numbers_and_are_texts() -> None:
         tidy = tidy_labels(prompts, made, labels)
         assert tidy.select("image_id", "prompt_id", "object", "value").rows() == expected
     assert with_factors(prompts, images.to_pandas())["prompt_id"].to_list() == ["1", "2"]
+
+
+def test_pictures_without_a_hash_are_taken_to_differ() -> None:
+    images = pl.DataFrame({"sha256": ["a", "a", None, None], "status": "ok", "generator": "m"})
+    assert effective_n(images, by=["generator"]).rows() == [("m", 4, 3)]
+    with pytest.raises(UsageError, match="effective_n: by must be a list of factors, found the string"):
+        effective_n(images, by="generator")

@@ -219,3 +219,49 @@ def test_a_seed_or_a_number_of_draws_that_is_none_is_refused(wrong: object) -> N
     for name in ("seed", "n_bootstrap"):
         with pytest.raises(UsageError, match=f"vac: {name} must be 0 or more and whole, found {wrong!r}"):
             measure.vac(prompted(), within=[], **{name: wrong})
+
+
+def test_one_rater_may_be_named_and_annotators_may_be_numbers() -> None:
+    raters = pl.concat([prompted().with_columns(annotator=pl.lit(name)) for name in (1, 2, 3)])
+    named = measure.agreement(raters, "1", raters="2")
+    assert named.select("annotator", "definition", "value").row(0) == ("2", "accuracy", 1.0)
+
+
+def test_declared_elements_are_texts() -> None:
+    captions = prompted().with_columns(caption=pl.lit("a"), keyword=pl.lit(["a"]), generator=pl.lit("m"))
+    with pytest.raises(UsageError, match=r"must be text, as labels and levels are read, found 1; quote it"):
+        measure.gmr(captions, [1], by=["group"])
+    with pytest.raises(TableError, match="captions: image_id is missing in 30 of 30 rows"):
+        measure.gmr(captions.with_columns(image_id=pl.lit(None)), ["a"], by=["group"])
+
+
+def differing() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Labels of two groups that have no value in common, and their difference."""
+    ids = [str(at) for at in range(60)]
+    rows = {"image_id": ids, "attribute": "a", "generator": "m", "value": ["1"] * 30 + ["2"] * 30}
+    labels = pl.DataFrame(rows).with_columns(group=pl.Series(["base"] * 30 + ["women"] * 30))
+    return labels, measure.share_difference(labels, within=["generator"])
+
+
+def test_estimates_may_be_written_in_categories() -> None:
+    labels, estimates = differing()
+    found = measure.findings(estimates, labels)
+    assert found.height > 1
+    categories = estimates.with_columns(pl.col(pl.String).cast(pl.Categorical))
+    for frame in (categories, categories.to_pandas(), estimates.to_pandas()):
+        assert measure.findings(frame, labels).equals(found)
+
+
+def test_findings_of_what_does_not_fit_are_refused() -> None:
+    labels, estimates = differing()
+    for name, wrong in (("alpha", 2), ("alpha", "x"), ("margin", -1)):
+        with pytest.raises(
+            UsageError, match=f"findings: {name} must be a number from 0 to 1, found {wrong!r}"
+        ):
+            measure.findings(estimates, labels, **{name: wrong})
+    with pytest.raises(UsageError, match="findings: limit must be 0 or more and whole, found -1"):
+        measure.findings(estimates, labels, limit=-1)
+    with pytest.raises(
+        TableError, match=r"labels: none that counts is of attribute 'a' in .*pass the labels"
+    ):
+        measure.findings(estimates, labels.clear())

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.differences import Differences
 from stereotrope.measure.evidence import Pictures, counted, difference_of, shift
@@ -47,6 +48,11 @@ def _sized(c: Candidate, differences: Differences, evidence: RunEvidence) -> Ite
     elif c.wording is not None and c.attribute is not None:
         sides = evidence.pictures.sides(c.attribute, c.scope, c.wording)
         values = sorted({*sides[0], *sides[1]})
+        if not values:
+            raise TableError(
+                f"labels: none that counts is of attribute {c.attribute!r} in {dict(c.scope)}, where the "
+                "estimates differ; pass the labels that they are of"
+            )
         # The value that is named was chosen among those that are there.
         usual = evidence.level if not differences.alpha else 1 - (1 - differences.level) / max(1, len(values))
         value = c.category or moved_most(*sides)

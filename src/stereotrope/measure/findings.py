@@ -7,12 +7,13 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from stereotrope.errors import TableError
+from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.candidates import checked_candidate
 from stereotrope.measure.combined import chosen, moved_most, parted
 from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
@@ -24,7 +25,7 @@ from stereotrope.measure.patterns import FindingPattern, patterns_of, says
 from stereotrope.measure.places import place_of
 from stereotrope.measure.robustness import Robustness, unlike_levels
 from stereotrope.measure.sentences import decimals_of, q_text, span
-from stereotrope.measure.tidy import as_text, reason_given, to_polars
+from stereotrope.measure.tidy import as_text, reason_given, require_whole, to_polars
 from stereotrope.tables import (
     COMPARISONS,
     ESTIMATES,
@@ -77,6 +78,10 @@ class RunFindings:
         look: InterimLook = ONLY_LOOK,
     ) -> RunFindings:
         """Read a run; for the arguments see :func:`findings`."""
+        shares: dict[str, Any] = {"alpha": alpha, "margin": margin}
+        for name, given in shares.items():
+            if not isinstance(given, Real) or not 0 <= float(given) <= 1:
+                raise UsageError(f"findings: {name} must be a number from 0 to 1, found {given!r}")
         needs = ("measure", "attribute", "value", "contrast")
         table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
         tidy = to_polars(labels, needs=("attribute", "value"))
@@ -220,6 +225,7 @@ def findings(
     Returns: :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
     annotators read in pictures, never of identity or intent.
     """
+    require_whole("findings", limit=limit)
     return RunFindings.of(estimates, labels, alpha=alpha, margin=margin, **further).findings(limit)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
-from stereotrope.measure.tidy import to_polars
+from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.tables import (
     ABSENT,
     CONSTRAINTS,
@@ -259,7 +259,8 @@ def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) 
     Byte-for-byte copies carry no information of their own; where ``effective_n`` is below ``n``, every
     interval of the cell is too narrow.
 
-    images: ``status``, ``sha256`` and the columns of ``by``, whose combinations are the cells.
+    images: ``status``, ``sha256`` and the columns of ``by``, whose combinations are the cells. Pictures
+        without a hash are taken to differ.
 
     Returns: ``<by>, n, effective_n`` over pictures with status ok, cells in order of appearance.
 
@@ -270,10 +271,13 @@ def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) 
     >>> effective_n(images, by=["generator"]).rows()
     [('m', 2, 1)]
     """
-    frame = to_polars(images, what="images", needs=("status", "sha256", *by))
+    cells = list(factor_names(by, measure="effective_n", what="by"))
+    frame = to_polars(images, what="images", needs=("status", "sha256", *cells))
     ok = pl.col("status") == "ok"
-    return frame.group_by(list(by), maintain_order=True).agg(
-        n=ok.sum().cast(pl.Int64), effective_n=pl.col("sha256").filter(ok).n_unique().cast(pl.Int64)
+    sums = pl.col("sha256").filter(ok)
+    return frame.group_by(cells, maintain_order=True).agg(
+        n=ok.sum().cast(pl.Int64),
+        effective_n=(sums.drop_nulls().n_unique() + sums.null_count()).cast(pl.Int64),
     )
 
 

@@ -55,7 +55,8 @@ def to_polars(data: Any, *, what: str = "labels", needs: Iterable[str] = ()) -> 
         for name, kind in frame.schema.items()
         if isinstance(kind, pl.Enum)
         or (name in _IDS and kind != pl.String)
-        or (name == "attribute" and kind.is_numeric())
+        or (name in ("attribute", "annotator") and kind.is_numeric())
+        or (what == "estimates" and isinstance(kind, pl.Categorical))
     ]
     return frame.with_columns(texts) if texts else frame
 

@@ -12,6 +12,7 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.lexicon.model import AND
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.frame import Captions
+from stereotrope.measure.cells import require_text
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import UNKNOWN
 
@@ -113,6 +114,8 @@ def read_elements(elements: Sequence[str], what: str) -> tuple[str, ...]:
     if isinstance(elements, str):
         raise UsageError(f"{what} must be a list, found the string {elements!r}; write [{elements!r}]")
     listed = tuple(elements)
+    for name in listed:
+        require_text(name, what=what)
     if twice := [name for name in listed if listed.count(name) > 1]:
         raise UsageError(f"{what}: {twice[0]!r} is given twice; give it once")
     return listed

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.cells import SMALL_N, as_names
 from stereotrope.measure.contract import REGISTRY
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.seeds import across_units
@@ -173,7 +173,7 @@ def among(labels: Any, raters: Sequence[str] | None, reference: Any) -> Any:
     """The labels of these annotators and of the reference; all where none are named."""
     if raters is None:
         return labels
-    kept = [*raters, *([reference] if isinstance(reference, str) else [])]
+    kept = [*as_names(raters, what="raters"), *([reference] if isinstance(reference, str) else [])]
     return to_polars(labels, needs=("annotator",)).filter(pl.col("annotator").is_in(kept))
 
 
