@@ -6,6 +6,7 @@ from dataclasses import asdict
 from importlib import import_module
 
 import pytest
+from bench import pictures
 from bench.__main__ import BENCHMARKS, main
 from bench.rows import Row, by_name, in_turns, table
 
@@ -23,15 +24,29 @@ def test_rows_say_ratios_and_how_they_grow():
     assert third == ["count", "400", "1.00", "–", "–", "1.00", "1.0×", "–", "1,234"]
 
 
-def test_a_row_is_made_of_calls_that_take_turns():
-    called = []
-    row = in_turns(
-        "x", 3, ours=lambda: called.append("o"), reference=lambda: called.append("r"), rounds=2, times=5
-    )
-    assert called == ["o", "r", "o", "r"]
+def test_a_row_is_made_of_calls_that_take_turns_the_short_ones_repeated(monkeypatch):
+    called, clock = [], [0]
+
+    def taking(name, milliseconds):
+        def call():
+            called.append(name)
+            clock[0] += milliseconds
+
+        return call
+
+    monkeypatch.setattr("bench.rows.time.process_time", lambda: clock[0] / 1000)
+    row = in_turns("x", 3, ours=taking("o", 4), reference=taking("r", 10), rounds=2, times=5)
+    assert called == ["o", "o", "r"] * 2
     assert (row.n, row.limit, row.times) == (3, None, 5)
-    assert row.ours >= 0
-    assert row.reference >= 0
+    assert (row.ours, row.reference) == pytest.approx((0.004, 0.05))
+
+
+def test_pictures_of_a_folder_are_taken_and_kept_each_turn(tmp_path):
+    row = pictures.folder(pictures.drawn()[:2], tmp_path)
+    assert row.n == 2
+    assert row.limit > 0
+    assert row.ours > 0
+    assert len([*(tmp_path / "run").glob("pictures/*/*")]) == 2
 
 
 def test_rows_of_one_name_come_together_by_size():
