@@ -54,13 +54,13 @@ def held(rows: pl.DataFrame, true: float | pl.Expr) -> float:
     return float(found)
 
 
-@pytest.mark.parametrize("sides", SIDES)
 @pytest.mark.parametrize(
-    ("prompts", "pictures", "icc", "repetitions"),
+    ("sides", "prompts", "pictures", "icc", "repetitions"),
     [
-        (5, 4, 0.3, 60),
+        ("two", 5, 4, 0.3, 60),
         *(
-            pytest.param(*case, 600, marks=pytest.mark.slow)
+            pytest.param(sides, *case, 600, marks=pytest.mark.slow)
+            for sides in SIDES
             for case in [
                 *((5, 4, icc) for icc in (0.0, 0.1, 0.3)),
                 *((10, 4, icc) for icc in (0.0, 0.1, 0.3)),
