@@ -249,16 +249,16 @@ class RunEvidence:
         return found
 
     @cached_property
-    def _values(self) -> dict[tuple[str, str], frozenset[str]]:
-        usable = self.labels.filter(pl.col("excluded").is_null())
-        told = usable.group_by("attribute", "annotator").agg(pl.col("value").unique())
-        return {(attribute, name): frozenset(values) for attribute, name, values in told.iter_rows()}
+    def _values(self) -> dict[tuple[str, str], set[str]]:
+        usable = self.labels.lazy().filter(pl.col("excluded").is_null())
+        found: dict[tuple[str, str], set[str]] = {}
+        for *who, value in usable.select("attribute", "annotator", "value").unique().collect().iter_rows():
+            found.setdefault((who[0], who[1]), set()).add(value)
+        return found
 
     def write_alike(self, attribute: str, *annotators: str) -> bool:
         """Whether annotators have a value of an attribute in common, and not each words of their own."""
-        return bool(
-            frozenset.intersection(*(self._values.get((attribute, n), frozenset()) for n in annotators))
-        )
+        return bool(set.intersection(*(self._values.get((attribute, name), set()) for name in annotators)))
 
     @cached_property
     def wordings(self) -> dict[str, Wording]:

@@ -99,7 +99,8 @@ class Robustness:
         attribute = str(c.attribute)
         readers = self.evidence.readers.get(attribute, [])
         reader = c.scope.get("annotator") or (readers[0] if len(readers) == 1 else None)
-        alike = [name for name in readers if self.evidence.write_alike(attribute, reader or name, name)]
+        several = readers if len(readers) > 1 else ()
+        alike = [name for name in several if self.evidence.write_alike(attribute, reader or name, name)]
         for name in alike if len(alike) > 1 else ():
             yield _BY_ANNOTATOR, name, self._sides(c, {**c.scope, "annotator": name}), value
         sides = self._sides(c, c.scope)
