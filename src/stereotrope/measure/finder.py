@@ -243,8 +243,8 @@ class RunEvidence:
         """Attribute → annotators that label it."""
         found: dict[str, list[str]] = {}
         if "annotator" in self.labels.columns:
-            pairs = self.labels.select("attribute", "annotator").drop_nulls().unique().sort("annotator")
-            for attribute, name in pairs.iter_rows():
+            pairs = self.labels.lazy().select("attribute", "annotator").unique().drop_nulls()
+            for attribute, name in pairs.sort("annotator").collect().iter_rows():
                 found.setdefault(attribute, []).append(name)
         return found
 

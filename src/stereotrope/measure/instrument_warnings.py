@@ -61,8 +61,11 @@ def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     if N_SUBJECTS in tidy.columns:
         yield from _unusable_counts(there, by, factors)
         return
+    there = there.select(*by, "image_id", "excluded", *factors)
     alike: dict[tuple[Any, ...], list[str]] = {}
-    for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
+    # One after another: a sorted copy of millions of labels is as large as they are.
+    for key in there.select(by).unique().sort(by).rows():
+        part = there.filter(*(pl.col(name).eq_missing(level) for name, level in zip(by, key, strict=True)))
         # A picture may have several labels: it is lost where none of them can be used.
         unusable = pl.col("excluded").is_not_null().all().over("image_id")
         pictures = part.with_columns(unusable.alias(_LOST), pl.lit(1).alias(_N))

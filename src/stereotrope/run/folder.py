@@ -42,7 +42,7 @@ FORGOTTEN = "forgotten"
 """Name in the ledger of items whose picture was lost, by key, until they are made again."""
 EMBEDDINGS_FOLDER = "embeddings"
 _ZSTD_LEVEL = 3
-_ROW_GROUP, _VECTORS = 262_144, 16_384
+_ROW_GROUP, _VECTORS = 65_536, 16_384
 """Rows that are written together, and those with a vector each."""
 
 
