@@ -325,7 +325,7 @@ def _answered(said: pl.DataFrame, picture: pl.DataFrame, asked: Any | None) -> p
         own = told.pop(named, none) if here.height else none
         alike = (pl.lit(each, pl.String).alias(name) for name, each in zip(pair, named, strict=True))
         parts.append(here.join(own, on=image, how="left", maintain_order="left").with_columns(alike))
-    return pl.concat(parts, rechunk=True)
+    return pl.concat(parts)
 
 
 def _check_known(listed: pl.DataFrame, images: pl.DataFrame, message: str) -> None:
