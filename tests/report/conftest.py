@@ -25,7 +25,7 @@ from tests.report.made_up import (
 from tests.report.made_up_objects import make_objects
 from tests.report.made_up_people import make_people
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 
 @pytest.fixture(scope="session")

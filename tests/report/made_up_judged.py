@@ -20,7 +20,7 @@ from tests.report.made_up import (
     short,
 )
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 ATTRIBUTES = ("product_colour", "background_colour", "text_presence", "silhouette", "ornament", "scene")
 VALUES = ("red", "white", "black")

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from tests.report.made_up import FINDING_TYPES, IMAGE_TYPES, LABEL_TYPES, FakeRun, draw, finding, frame, short
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 MODELS = tuple(f"model {letter}" for letter in "ABCDE")
 OBJECTS = ("car", "laptop", "backpack", "cup", "teddy bear", "sofa", "toaster", "clock")

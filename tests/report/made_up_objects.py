@@ -20,7 +20,7 @@ from tests.report.made_up import (
     short,
 )
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 RGB = {
     "rose gold": "#dca3a0",

@@ -19,7 +19,7 @@ from tests.report.made_up import (
     short,
 )
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 
 def make_people(path: Path, *, n: int = 10) -> FakeRun:

@@ -22,7 +22,7 @@ from tests.report.made_up import (
 )
 from tests.report.made_up_objects import RGB
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 GENERATORS = ("imagen-4", "sdxl", "flux-2-pro")
 DEAD = "gpt-image-1"

@@ -12,7 +12,7 @@ import pytest
 from tests.report.made_up import FINDING_TYPES, IMAGE_TYPES, LABEL_TYPES, FakeRun, draw, finding, frame
 
 from stereotrope import report
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.report import material as materials
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import thousands

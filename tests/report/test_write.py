@@ -272,7 +272,7 @@ def test_labels_with_characters_beyond_the_basic_plane_are_drawn(objects_run: An
 def test_methods_that_differ_in_a_count_alone_are_told_once(make_run: Any, tmp_path: Path) -> None:
     from tests.report.sections.captions.made_up_captions import row
 
-    from stereotrope.measure.tidy import estimate_frame
+    from stereotrope.measure.estimates import estimate_frame
 
     ways = {
         "n_categories": "groups declared; interval: Wilson",

@@ -18,6 +18,7 @@ from stereotrope.measure.contract import (
 )
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.embedding_cells import embeddings_frame
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.findings import RunFindings, comparisons, findings
 from stereotrope.measure.interim import InterimLook
 from stereotrope.measure.join import effective_n, tidy_counts, tidy_labels, with_factors
@@ -25,7 +26,6 @@ from stereotrope.measure.pace import listening, paced
 from stereotrope.measure.ratios.references import REFERENCES
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.words import measure_words
 
 __all__ = [

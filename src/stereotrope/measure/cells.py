@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.estimates import excluded_json
 from stereotrope.measure.seeds import PicturesBySeed, pictures_by_seed
-from stereotrope.measure.tidy import excluded_json
 from stereotrope.measure.units import Claim, claim_of
 from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_mixture, icc_weights
 from stereotrope.stats.arrays import Floats

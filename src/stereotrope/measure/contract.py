@@ -14,9 +14,9 @@ import polars as pl
 from stereotrope.errors import PluginError, did_you_mean
 from stereotrope.inputs.columns import require_frame
 from stereotrope.inputs.options import Options
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import OURS, Registry
 from stereotrope.tables import ESTIMATES, Band, polars_types
 

@@ -15,7 +15,7 @@ from stereotrope.measure.embedding_cells import (
     embedding_cells,
     unit_rows,
 )
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.stats import (
     MOST_PARTS,
     jackknife_interval,

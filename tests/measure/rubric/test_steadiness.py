@@ -11,7 +11,7 @@ from scipy import stats
 
 from stereotrope import measure
 from stereotrope.errors import AuditFileError
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 
 def answers(said: dict[tuple[str, str], str], annotator: str = "judge", query: str = "") -> pl.DataFrame:

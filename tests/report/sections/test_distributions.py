@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from tests.report.sections.captions.made_up_captions import row
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.report.material import Material
 from stereotrope.report.sections.distributions import distributions
 

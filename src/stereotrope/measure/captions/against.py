@@ -12,8 +12,9 @@ from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.profile import RADAR_RANKS
 from stereotrope.measure.contract import REGISTRY, Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
-from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.tidy import to_polars
 from stereotrope.measure.units import THESE_PROMPTS
 from stereotrope.tables import ESTIMATES, polars_types
 

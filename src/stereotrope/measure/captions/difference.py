@@ -19,9 +19,10 @@ from stereotrope.measure.captions.groups import count_groups, read_elements
 from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.seeds import across_units
 from stereotrope.measure.setting import GENERATOR
-from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
+from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.measure.units import SEEDS_COUNTED, Claim, unit_ids, units_of
 from stereotrope.stats import (
     benjamini_hochberg,

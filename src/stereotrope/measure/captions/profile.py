@@ -14,9 +14,10 @@ from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.seeds import drawn_by_seed
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.tidy import to_polars
 from stereotrope.measure.units import FEWEST_SEEDS, SEEDS_COUNTED, THESE_PROMPTS
 from stereotrope.stats import (
     Across,

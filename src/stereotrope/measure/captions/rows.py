@@ -14,8 +14,8 @@ from stereotrope.measure.captions.frame import BY, Captions, caption_cells
 from stereotrope.measure.captions.groups import Groups
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.pace import paced
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.units import SEEDS_COUNTED, Claim
 from stereotrope.stats import ScoreOfSums, cluster_share_interval
 from stereotrope.stats.arrays import Floats

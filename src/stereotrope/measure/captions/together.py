@@ -23,8 +23,9 @@ from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.captions.terms import OTHER_SCRIPT, car, cas, gmr, hallucination, iemr
 from stereotrope.measure.captions.words import readable
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.setting import GENERATOR
-from stereotrope.measure.tidy import estimate_frame, reason_given, to_polars
+from stereotrope.measure.tidy import reason_given, to_polars
 from stereotrope.measure.units import FEWEST_PROMPTS, claim_of
 from stereotrope.stats import Resample
 from stereotrope.tables import CAPTION

@@ -12,7 +12,8 @@ from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence.coded import code_labels
 from stereotrope.measure.divergence.rows import Comparison, compare_groups
 from stereotrope.measure.divergence.uncertainty import Resampling
-from stereotrope.measure.tidy import estimate_frame, factor_names, with_q_values
+from stereotrope.measure.estimates import estimate_frame, with_q_values
+from stereotrope.measure.tidy import factor_names
 from stereotrope.tables import ALL_ATTRIBUTES
 
 

@@ -12,7 +12,8 @@ from stereotrope.measure.contract import register
 from stereotrope.measure.divergence.floors import EXCESS, scores_above_floor
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.vac import RAREFIED
-from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars, with_q_values
+from stereotrope.measure.estimates import estimate_frame, with_q_values
+from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.stats import normal_quantile, paired_t, relative_change, signed_rank, special
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS

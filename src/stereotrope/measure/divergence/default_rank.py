@@ -10,7 +10,8 @@ from stereotrope.errors import TableError
 from stereotrope.measure.cells import holds_few
 from stereotrope.measure.contract import register
 from stereotrope.measure.divergence.scores import parts_by, read_scores
-from stereotrope.measure.tidy import estimate_frame, factor_names, with_q_values
+from stereotrope.measure.estimates import estimate_frame, with_q_values
+from stereotrope.measure.tidy import factor_names
 from stereotrope.stats import mean_ranks, normal_quantile, rank_agreement
 from stereotrope.tables import ALL_ATTRIBUTES
 

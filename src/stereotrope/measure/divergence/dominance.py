@@ -12,7 +12,8 @@ from stereotrope.measure.cell_pairs import CellPairs, with_baseline
 from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, require_text
 from stereotrope.measure.contract import register
-from stereotrope.measure.tidy import estimate_columns, excluded_json, factor_names
+from stereotrope.measure.estimates import estimate_columns, excluded_json
+from stereotrope.measure.tidy import factor_names
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import effective_counts, special, wilson
 from stereotrope.stats.arrays import Floats

@@ -7,7 +7,8 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.divergence.scores import read_scores
 from stereotrope.measure.divergence.vac import RAREFIED
-from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.estimates import estimate_frame
+from stereotrope.measure.tidy import to_polars
 from stereotrope.stats import normal_quantile
 from stereotrope.tables import ESTIMATE_COLUMNS
 

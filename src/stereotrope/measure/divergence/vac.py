@@ -16,8 +16,9 @@ from stereotrope.measure.divergence.coded import CodedLabels, CodedScope, Codes,
 from stereotrope.measure.divergence.concentration import Scored, Scoring, ends, score, together
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.pace import paced
-from stereotrope.measure.tidy import estimate_frame, factor_names, require_whole
+from stereotrope.measure.tidy import factor_names, require_whole
 from stereotrope.measure.units import SEEDS_COUNTED, THESE_PROMPTS
 from stereotrope.stats import normal_quantile, resampled_counts, special
 from stereotrope.stats.arrays import Floats

@@ -11,9 +11,10 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.seeds import MeanGap, drawn_by_seed
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
-from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars, with_q_values
+from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.measure.units import LIKE_THESE, SEED_COLUMN
 from stereotrope.stats import (
     mean_interval,

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.ratios.reading import (
     NO_SHARE,
     Scenarios,
@@ -17,7 +18,6 @@ from stereotrope.measure.ratios.reading import (
     share_of_scenarios,
 )
 from stereotrope.measure.ratios.references import call_with_reference, checked_reference, has_reference
-from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
 from stereotrope.stats import mean_interval, mean_p, normal_quantile, sign_test, special
 from stereotrope.stats.arrays import Floats

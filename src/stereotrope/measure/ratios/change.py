@@ -9,10 +9,10 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import Calls, register
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.ratios.reading import LevelTable, level_tables
 from stereotrope.measure.seeds import NOTHING_OF_SEEDS, MeanGap
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
-from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
 from stereotrope.stats import mean_interval, normal_quantile, shuffled_difference, special
 from stereotrope.stats.arrays import Floats

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.ratios.reading import NO_SHARE, LevelTable, level_tables
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
+from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import clustered_ranks, mean_interval, normal_quantile
 from stereotrope.stats.arrays import Floats

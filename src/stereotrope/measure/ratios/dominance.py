@@ -8,8 +8,8 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.ratios.reading import NO_SHARE, Unit, check_unit, scenarios_of, share_of_scenarios
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import normal_quantile, special
 from stereotrope.stats.arrays import Floats
 

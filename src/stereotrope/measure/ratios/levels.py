@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from stereotrope.measure.contract import Calls, register
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.ratios.reading import NO_SHARE, LevelTable, level_tables
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
-from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import mean_interval, normal_quantile, spearman_interval, spearman_p
 

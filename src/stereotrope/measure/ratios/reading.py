@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.estimates import scored_alone
 from stereotrope.measure.seeds import MeanGap, drawn_by_seed
-from stereotrope.measure.tidy import factor_names, scored_alone, to_polars
+from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.measure.units import LIKE_THESE, SEED_COLUMN
 from stereotrope.stats import exchange_test, wilson
 from stereotrope.stats.arrays import Floats

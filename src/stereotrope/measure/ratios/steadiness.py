@@ -9,8 +9,8 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import Bounds, register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.ratios.reading import NO_SHARE, Scenarios, scenarios_of
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import mean_interval, normal_quantile, share_deviation, special
 from stereotrope.stats.arrays import Floats

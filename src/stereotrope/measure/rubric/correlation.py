@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.rubric.reading import Sets, call_of_items, read_sets
-from stereotrope.measure.tidy import estimate_frame, with_q_values
 from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE
 from stereotrope.stats import fisher_z, shuffled_pearson
 

@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.rubric.reading import NO_ANSWER, call_of_items, read_sets
 from stereotrope.measure.rubric.rows import rows_of
-from stereotrope.measure.tidy import estimate_frame
 
 _SOURCE = "Barve et al. 2026, eq. 1"
 _SHARE = "item_share"

@@ -7,10 +7,11 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.rubric.reading import Sets, call_of_items, judges_of, read_sets
 from stereotrope.measure.rubric.rows import rows_of
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.tidy import factor_names
 
 NOT_TWICE = "no set with two usable answers"
 NO_CONTROL_PAIR = "no set with a usable answer from both"

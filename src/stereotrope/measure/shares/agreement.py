@@ -14,6 +14,7 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.cells import as_names
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.setting import MeasureSetting, RunTables
 from stereotrope.measure.shares.pairs import (
     NO_PAIR,
@@ -28,7 +29,7 @@ from stereotrope.measure.shares.pairs import (
     with_apart,
 )
 from stereotrope.measure.shares.raters import between_raters, jackknifed
-from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
+from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.stats import cohen_kappa
 from stereotrope.tables import QUALITY_ATTRIBUTES
 

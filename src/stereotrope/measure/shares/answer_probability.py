@@ -8,8 +8,9 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.shares.pairs import units_in
-from stereotrope.measure.tidy import as_number, as_text, estimate_frame, factor_names, reason_given, to_polars
+from stereotrope.measure.tidy import as_number, as_text, factor_names, reason_given, to_polars
 from stereotrope.stats import mean_over_units
 from stereotrope.tables import PROMPT_FOLLOWING
 

@@ -12,7 +12,8 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.cells import holds_few
 from stereotrope.measure.contract import Bounds, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
-from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.estimates import estimate_frame
+from stereotrope.measure.tidy import to_polars
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import cluster_bootstrap_mean, mean_interval, normal_quantile
 from stereotrope.tables import ESTIMATE_COLUMNS, MARKS

@@ -7,6 +7,7 @@ import polars as pl
 
 from stereotrope.measure.cells import SMALL_N, as_names
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.shares.agreement import agreement_call, has_rater
 from stereotrope.measure.shares.pairs import (
     NO_PAIR,
@@ -17,7 +18,6 @@ from stereotrope.measure.shares.pairs import (
     units_in,
     with_apart,
 )
-from stereotrope.measure.tidy import estimate_frame
 
 _NEVER = {
     "precision": "the annotator never gives this value",

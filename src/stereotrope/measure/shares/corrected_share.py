@@ -12,15 +12,9 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.cell_table import read_cells
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, Key, as_names, share_row
 from stereotrope.measure.contract import MeasureCall, register
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.setting import RunTables
-from stereotrope.measure.tidy import (
-    as_number,
-    as_text,
-    estimate_frame,
-    factor_names,
-    require_whole,
-    to_polars,
-)
+from stereotrope.measure.tidy import as_number, as_text, factor_names, require_whole, to_polars
 from stereotrope.stats import corrected_shares, is_invertible, normal_quantile, resampled_shares, wilson
 
 _SOURCE = "Rogan and Gladen 1978; Tenenbein 1972; Flor et al. 2020"

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import SMALL_N, as_names
 from stereotrope.measure.contract import REGISTRY
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.seeds import across_units
-from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels, to_polars
+from stereotrope.measure.tidy import factor_names, read_labels, to_polars
 from stereotrope.measure.units import SEEDS_COUNTED, Claim, prompt_codes, units_of
 from stereotrope.stats import Across, cluster_share_interval, wilson
 

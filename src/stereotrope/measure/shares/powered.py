@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, Key, as_names, reference_of
 from stereotrope.measure.contract import MeasureCall, register
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.setting import RunTables
 from stereotrope.measure.shares.sampled import SampledCell, sampled_cells
-from stereotrope.measure.tidy import (
-    estimate_frame,
-    factor_names,
-    with_q_values,
-)
+from stereotrope.measure.tidy import factor_names
 from stereotrope.measure.units import SEEDS_COUNTED, Claim, claim_of
 from stereotrope.stats import PoweredShare, newcombe, newcombe_p, wilson
 

@@ -10,8 +10,9 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cell_table import CellTable, read_cell_table
 from stereotrope.measure.cells import NO_LABEL, as_names
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_columns
 from stereotrope.measure.named import Named, named_values
-from stereotrope.measure.tidy import count_alike, estimate_columns, factor_names
+from stereotrope.measure.tidy import count_alike, factor_names
 from stereotrope.stats import ICC_GRID, normal_quantile, wilson
 from stereotrope.stats.arrays import Floats
 

@@ -13,9 +13,10 @@ from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, PAIR, SMALL_N, as_names, require_text
 from stereotrope.measure.compared_shares import compared_shares
 from stereotrope.measure.contract import register
+from stereotrope.measure.estimates import estimate_columns
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.shares.share import share
-from stereotrope.measure.tidy import count_alike, estimate_columns, factor_names
+from stereotrope.measure.tidy import count_alike, factor_names
 from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
 from stereotrope.stats import (
     benjamini_hochberg,

@@ -6,12 +6,13 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.contract import PAPER, MeasureCall, register
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.setting import RunTables
 from stereotrope.measure.shares.powered import people_beside, powered_numbers, powered_row
 from stereotrope.measure.shares.sampled import SampledCell, sampled_cells
 from stereotrope.measure.stereotypes.score import NO_TRUE_SHARE, true_share_of
 from stereotrope.measure.stereotypes.true_shares import checked_true_shares
-from stereotrope.measure.tidy import estimate_frame, factor_names, with_q_values
+from stereotrope.measure.tidy import factor_names
 from stereotrope.measure.units import claim_of
 from stereotrope.stats import above_interval, above_p
 

@@ -11,21 +11,14 @@ from stereotrope.measure.cell_table import read_cells
 from stereotrope.measure.cells import NO_LABEL, Cell, as_names, bound_columns, share_row
 from stereotrope.measure.contract import PAPER, register
 from stereotrope.measure.definitions import check_definition
+from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.named import named_values
 from stereotrope.measure.stereotypes.true_shares import (
     call_with_true_shares,
     checked_true_shares,
     has_true_shares,
 )
-from stereotrope.measure.tidy import (
-    as_number,
-    as_text,
-    estimate_frame,
-    factor_names,
-    reason_given,
-    to_polars,
-    with_q_values,
-)
+from stereotrope.measure.tidy import as_number, as_text, factor_names, reason_given, to_polars
 from stereotrope.stats import (
     above_interval,
     above_p,

@@ -15,17 +15,9 @@ from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import read_rows
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.estimates import estimate_frame, scored_alone, with_q_values
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import (
-    as_number,
-    as_text,
-    estimate_frame,
-    factor_names,
-    require_whole,
-    scored_alone,
-    to_polars,
-    with_q_values,
-)
+from stereotrope.measure.tidy import as_number, as_text, factor_names, require_whole, to_polars
 from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import normal_quantile, spearman_interval, spearman_p
 from stereotrope.tables import warnings_of

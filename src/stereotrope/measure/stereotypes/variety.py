@@ -13,6 +13,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo, register
 from stereotrope.measure.embedding_cells import EmbeddingCell, embedding_cells, taken, unit_rows
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.setting import MeasureSetting, RunTables
 from stereotrope.measure.stereotypes.axes import (
     SAME_MEANS,
@@ -22,7 +23,7 @@ from stereotrope.measure.stereotypes.axes import (
     picture_axes,
     sentence_axes,
 )
-from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
+from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.stats import (
     GramSums,
     alignment_floor,

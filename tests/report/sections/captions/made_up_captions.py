@@ -17,7 +17,7 @@ from tests.report.made_up import (
     image_row,
 )
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.report.material import Material
 
 GROUPS = {

@@ -20,7 +20,7 @@ from tests.report.made_up import (
 from tests.report.sections.captions.made_up_captions import row
 
 from stereotrope.measure import profile
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 COLOURS = ("#7b4a22", "#dca3a0", "#2e8b3d", "#2458c8", "#f2d022")
 

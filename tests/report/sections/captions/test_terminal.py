@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.report.sections.captions.made_up_captions import captions_material, captions_run, row
 
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.report import headline
 from stereotrope.report.material import Material
 from stereotrope.report.sections.captions.parts import captions_tables

@@ -11,7 +11,7 @@ import polars as pl
 from tests.report.made_up import FINDING_TYPES, IMAGE_TYPES, LABEL_TYPES, FakeRun, frame, image_row
 
 from stereotrope import measure
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 
 MODELS = ("model-a", "model-b", "model-c")
 GROUPS = ("activities", "occupations")

@@ -24,7 +24,7 @@ from tests.report.sections.scenarios.made_up_scenarios import (
 from tests.report.test_injection import MARK, TEXTS, Tags
 
 from stereotrope import measure, report
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.estimates import estimate_frame
 from stereotrope.report.material import Material
 from stereotrope.report.sections.scenarios import beside
 from stereotrope.report.sections.scenarios.clusters import cluster_line
