@@ -67,6 +67,42 @@ def test_empty_pictures_have_no_text(drawing, annotator, size):
     assert seen(annotator, drawing.picture(Image.new("RGB", size, (250, 250, 250)))) == ("absent", "absent")
 
 
+@pytest.mark.parametrize(("words", "size"), [("OK", 300), ("Hi", 330), ("11", 330), ("GO", 60)])
+def test_two_letters_are_read_however_large_they_are(drawing, annotator, words, size):
+    poster = written(Image.new("RGB", (512, 512), (240, 235, 220)), words, (256, 256), size)
+    readings = [label.value for label in annotator.process(drawing.picture(poster)) if label.region]
+    assert readings == [words]
+
+
+def test_a_thing_that_fills_the_picture_is_not_read_as_a_letter(drawing, annotator, monkeypatch):
+    ring = Image.new("RGB", (256, 256), (250, 250, 250))
+    ImageDraw.Draw(ring).ellipse((18, 18, 238, 238), outline=(20, 20, 20), width=36)
+    whole, _ = annotator._pair()
+    looked_at: list[int] = []
+    monkeypatch.setattr(whole, "recognize_txt", lambda crops: looked_at.append(len(crops)))
+    assert seen(annotator, drawing.picture(ring)) == ("absent", "absent")
+    boxes = whole(np.asarray(ring), use_det=True, use_cls=False, use_rec=False).boxes
+    assert boxes is not None
+    assert looked_at == []
+
+
+@pytest.mark.parametrize(("side", "times"), [(256, 0), (320, 0), (321, 1), (512, 1)])
+def test_the_product_is_looked_at_again_only_where_it_is_larger_then(
+    drawing, annotator, monkeypatch, side, times
+):
+    looks: list[tuple[int, ...]] = []
+    _, close = annotator._pair()
+
+    def look(image, **options):
+        looks.append(image.shape)
+        return close(image, **options)
+
+    monkeypatch.setattr(annotator, "_pair", lambda: (annotator._engines.pair[0], look))
+    cup = drawing.cup("orange", "white").resize((side, side))
+    assert seen(annotator, drawing.picture(cup)) == ("absent", "absent")
+    assert len(looks) == times
+
+
 def test_threads_read_the_same(drawing, annotator):
     pictures = [
         drawing.picture(written(drawing.cup("pink", "white"), w, (122, 138))) for w in ("ONE", "TWO", "SIX")

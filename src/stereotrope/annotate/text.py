@@ -23,6 +23,9 @@ WHOLE_SIDE, PRODUCT_SIDE = 320, 256
 """Longer side for finding text on the whole picture, and on the product cut out of it."""
 BOX_THRESHOLD = 0.4
 """Least mean probability of text within a box that is then read."""
+LARGE, OBLONG = 0.5, 1.2
+"""A box of more than that share of what is looked at is read only if it is so many times as long as high:
+two letters are longer, and what is not is a thing taken for a letter."""
 MIN_CONFIDENCE = 0.7
 """Least recognition confidence of a reading that counts."""
 MIN_CHARACTERS = 2
@@ -53,10 +56,10 @@ class TextReading:
 class TextAnnotator(OfflineAnnotator):
     """Says whether there is text on the product and on the background.
 
-    The picture is read twice by PP-OCR (through RapidOCR on one CPU thread): whole, and the product cut
-    out, so that small print is found too. A reading belongs to the product when at least half of its box
-    lies on it. The words are kept as data, one label a reading with its box: ``text_words`` and
-    ``background_text_words``; they are never acted on.
+    The picture is read by PP-OCR (through RapidOCR on one CPU thread): whole, and, where that shows it
+    larger, the product cut out, so that small print is found too. A reading belongs to the product when at
+    least half of its box lies on it. The words are kept as data, one label a reading with its box:
+    ``text_words`` and ``background_text_words``; they are never acted on.
 
     Text at one place of a model's pictures whatever it was asked for, such as a watermark or a signature,
     says nothing of what the pictures show. It is derived from the readings of all pictures
@@ -69,7 +72,7 @@ class TextAnnotator(OfflineAnnotator):
     """
 
     name = "text"
-    version = 2
+    version = 3
     attributes: Attributes = dict.fromkeys(marks.WORDS, ("present", "absent")) | dict.fromkeys(
         [*marks.WORDS.values(), marks.MARK]
     )
@@ -82,7 +85,7 @@ class TextAnnotator(OfflineAnnotator):
         parameters = {
             "rapidocr": metadata.version("rapidocr"),
             "sides": [READ_SIDE, WHOLE_SIDE, PRODUCT_SIDE],
-            "counts": [BOX_THRESHOLD, MIN_CONFIDENCE, MIN_CHARACTERS, ON_PRODUCT],
+            "counts": [BOX_THRESHOLD, LARGE, OBLONG, MIN_CONFIDENCE, MIN_CHARACTERS, ON_PRODUCT],
             "foreground": foreground.foreground_parameters(),
             **marks.mark_parameters(),
         }
@@ -97,15 +100,17 @@ class TextAnnotator(OfflineAnnotator):
     def process(self, picture: Picture) -> list[Label]:
         """Label text on product and background."""
         pixels = picture.pixels(READ_SIDE)
-        relief = foreground.relief(picture.pixels(foreground.WORK_SIDE))
         whole, close = self._pair()
         readings = list(_readings(whole, pixels, (0.0, 0.0, 1.0, 1.0)))
-        product = _product(relief, readings)
-        if product.any():
-            readings += _readings(close, pixels, _bounds(product))
+        on = []
+        if readings or _scale(pixels.shape[:2], WHOLE_SIDE) < 1:
+            relief = foreground.relief(picture.pixels(foreground.WORK_SIDE))
             product = _product(relief, readings)
-        shares = (product[_cells(product.shape, reading.box)].mean() for reading in readings)
-        on = [bool(share >= ON_PRODUCT) for share in shares]
+            if _is_closer(product, pixels.shape):
+                readings += _readings(close, pixels, _bounds(product))
+                product = _product(relief, readings)
+            shares = (product[_cells(product.shape, reading.box)].mean() for reading in readings)
+            on = [bool(share >= ON_PRODUCT) for share in shares]
         sides = (
             [r for r, here in zip(readings, on, strict=True) if here is wanted] for wanted in (True, False)
         )
@@ -163,13 +168,22 @@ def _readings(engine: Any, pixels: NDArray[np.uint8], part: Box) -> Iterator[Tex
     height, width = pixels.shape[:2]
     left, top, right, bottom = (round(v * s) for v, s in zip(part, (width, height) * 2, strict=True))
     cut = pixels[top : max(bottom, top + 1), left : max(right, left + 1)]
-    result = engine(np.ascontiguousarray(cut[..., ::-1]))
-    if result.txts is None or result.boxes is None:
+    image = np.ascontiguousarray(cut[..., ::-1])
+    boxes = engine(image, use_det=True, use_cls=False, use_rec=False).boxes
+    lines = [corners for corners in (() if boxes is None else boxes) if _is_line(corners, cut.shape)]
+    if not lines:
         return
-    for words, score, corners in zip(result.txts, result.scores, result.boxes, strict=True):
-        x, y = (np.add(corners, (left, top), dtype=float) / (width, height)).T
-        box = (x.min(), y.min(), x.max(), y.max())
-        yield TextReading(str(words), float(score), box)
+    read = engine.recognize_txt(engine.crop_text_regions(image, lines))
+    for words, score, corners in zip(read.txts, read.scores, lines, strict=True):
+        if words.strip():
+            x, y = (np.add(corners, (left, top), dtype=float) / (width, height)).T
+            yield TextReading(str(words), float(score), (x.min(), y.min(), x.max(), y.max()))
+
+
+def _is_line(corners: NDArray[np.float32], shape: tuple[int, ...]) -> bool:
+    """Whether a box may hold a line of text: it is oblong, or small beside what is looked at."""
+    along, across = (float(np.hypot(*(corners[at] - corners[1]))) for at in (0, 2))
+    return along * across <= LARGE * shape[0] * shape[1] or max(along, across) >= OBLONG * min(along, across)
 
 
 def _product(relief: foreground.Relief, readings: list[TextReading]) -> NDArray[np.bool_]:
@@ -184,6 +198,20 @@ def _cells(shape: tuple[int, ...], box: Box) -> tuple[slice, slice]:
     left, top = min(max(int(box[0] * width), 0), width - 1), min(max(int(box[1] * height), 0), height - 1)
     right, bottom = max(left + 1, round(box[2] * width)), max(top + 1, round(box[3] * height))
     return slice(top, bottom), slice(left, right)
+
+
+def _scale(shape: Iterable[float], side: int) -> float:
+    """How large a picture is when text is sought on it, as a share of what it was; none is made larger."""
+    return min(1.0, side / max(shape))
+
+
+def _is_closer(product: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
+    """Whether the product cut out is looked at larger than on the whole picture."""
+    if not product.any():
+        return False
+    left, top, right, bottom = _bounds(product)
+    part = ((bottom - top) * shape[0], (right - left) * shape[1])
+    return _scale(part, PRODUCT_SIDE) > _scale(shape[:2], WHOLE_SIDE)
 
 
 def _bounds(product: NDArray[np.bool_]) -> Box:
