@@ -48,6 +48,7 @@ class ColourAnnotator(OfflineAnnotator):
     """
 
     name = "colour"
+    in_processes = True
     attributes: Attributes = dict.fromkeys(("product_colour", "background_colour"))
 
     @property

@@ -75,6 +75,8 @@ class Annotator:
     on_disk: The folder or file of its model, which it reads where it looks.
     device: What it computes on: ``cpu``, ``cuda``, ``auto`` ….
     quick: Whether a look costs nothing, so that what takes 20 ms may be looked at again after a kill.
+    in_processes: Whether a look holds the interpreter for milliseconds (Python, small arrays), so that
+        several processes look side by side; it is pickled for them.
     endpoint: Where its model is reached.
     """
 
@@ -110,6 +112,7 @@ class Annotator:
     on_disk: Path | None = None
     device: str = "cpu"
     quick: bool = False
+    in_processes: bool = False
 
     if TYPE_CHECKING:  # a class may have these as it likes
 

@@ -72,6 +72,7 @@ class TextAnnotator(OfflineAnnotator):
     """
 
     name = "text"
+    in_processes = True
     version = 3
     attributes: Attributes = dict.fromkeys(marks.WORDS, ("present", "absent")) | dict.fromkeys(
         [*marks.WORDS.values(), marks.MARK]

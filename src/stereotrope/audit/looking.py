@@ -15,7 +15,7 @@ from stereotrope.audit.said import Said
 from stereotrope.audit.subjects import Subjects, file_of, remember
 from stereotrope.audit.work import Missing, Task, Watcher, carry_out, picture_of, task_of
 from stereotrope.errors import PictureError
-from stereotrope.run import Items, Ledger, RunFolder
+from stereotrope.run import Items, Ledger, PictureStore, RunFolder
 from stereotrope.stats.vectors import Vector
 
 T = TypeVar("T")
@@ -37,10 +37,10 @@ class _Sight(NamedTuple):
 
 
 class _Worker:
-    """Lets an annotator look, in a thread or as coroutines."""
+    """Lets an annotator look: in a thread, in another process, or as coroutines."""
 
-    def __init__(self, annotator: Annotator, into: RunFolder) -> None:
-        self.annotator, self._into = annotator, into
+    def __init__(self, annotator: Annotator, store: PictureStore) -> None:
+        self.annotator, self._store = annotator, store
         self._asked: dict[Scope, Annotator] = {}
         self._ready = False
 
@@ -51,7 +51,7 @@ class _Worker:
         return [sight.subject.shown(partial(self._picture, sight)) for sight in sights]
 
     def _picture(self, sight: _Sight, row: Mapping[str, Any]) -> Picture:
-        picture = picture_of(row, self._into)
+        picture = picture_of(row, self._store)
         picture.vector = sight.vectors.get(row["image_id"])
         picture.regions = sight.regions.get(row["image_id"], ())
         return picture
@@ -131,7 +131,7 @@ def _task(
         annotator,
         annotator.stage,
         Items(looks.keys, sights),
-        make=partial(_Worker, annotator, into),
+        make=partial(_Worker, annotator, into.store),
         commit=partial(_keep, annotator, into),
         on_failure=partial(_unreadable, annotator),
     )

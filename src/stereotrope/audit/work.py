@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from stereotrope.annotate import Picture
 from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureUnavailable
-from stereotrope.run import Items, Job, Ledger, RunFolder, Stage, engine
+from stereotrope.run import Items, Job, Ledger, PictureStore, Stage, engine
 from stereotrope.run.engine import Commit, OnFailure
 
 GENERATE = "generate"
@@ -105,15 +105,16 @@ def task_of(
         halting=HALTING,
         device=getattr(who, "device", "cpu"),
         quick=getattr(who, "quick", False),
+        in_processes=getattr(who, "in_processes", False),
     )
     job = Job(stage, items, commit, on_failure)
     return Task(verb, who.name, who.fingerprint, job, getattr(who, "subject", "image"))
 
 
-def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
+def picture_of(row: Mapping[str, Any], store: PictureStore) -> Picture:
     """Return the picture of an image row, read when it is first looked at."""
     n_pixels = row["width"] * row["height"]
-    return Picture(row["image_id"], row["sha256"], lambda: into.store.get(row["path"]), n_pixels=n_pixels)
+    return Picture(row["image_id"], row["sha256"], lambda: store.get(row["path"]), n_pixels=n_pixels)
 
 
 def carry_out(

@@ -179,6 +179,8 @@ class Generator(ABC):
     on_disk: The folder that it reads where it draws: of its model, or of its pictures.
     device: What it computes on: ``cpu``, ``cuda``, ``auto`` ….
     quick: Whether a picture costs nothing, so that what takes 20 ms may be made again after a kill.
+    in_processes: Whether drawing holds the interpreter, so that several processes draw side by side; it is
+        pickled for them.
     probe_fingerprint: Of all that decides what is read inside it while it draws; None where nothing is.
     probe_takes: What reading one picture inside takes, in words.
     trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
@@ -200,6 +202,7 @@ class Generator(ABC):
     on_disk: Path | None = None
     device: str = "cpu"
     quick: bool = False
+    in_processes: bool = False
     probe_fingerprint: str | None = None
     probe_takes: str = ""
     notes: Sequence[str] = ()

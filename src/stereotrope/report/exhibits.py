@@ -17,12 +17,12 @@ from PIL import Image
 
 from stereotrope.errors import StereotropeError
 from stereotrope.pictures import decode
-from stereotrope.report.charts.lanes import processors
 from stereotrope.report.kept import FOLDER, KeptTexts
 from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.sheets import Sheet
 from stereotrope.run import Run, refuse_stopped
+from stereotrope.run.engine import processors
 
 MOST_EXHIBITED = 6
 """Pictures of one condition beside a finding."""

@@ -1,11 +1,11 @@
-"""The engines by name: the threads of this process, or a Ray cluster."""
+"""The engines by name: this computer, or a Ray cluster."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.run.engine import Crew, Needs, Threads
+from stereotrope.run.engine import Crew, Needs, ThisComputer
 from stereotrope.run.engine.cluster import RayCluster
 from stereotrope.run.folder import RunFolder
 
@@ -43,7 +43,7 @@ class Engine:
         """
         if self.name == "ray":
             return RayCluster(folder, needs, self.ray_address, say)
-        return nullcontext(Threads())
+        return ThisComputer()
 
 
 def engine_of(given: str | Engine) -> Engine:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stereotrope.errors import PictureUnavailable, RunDamaged, RunError
 from stereotrope.pictures import sniff
@@ -39,6 +39,9 @@ class PictureStore:
         self.root = Path(root)
         url = url or recorded(self.root)
         self.place = None if url is None else PicturePlace(url)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PictureStore, (self.root, None if self.place is None else self.place.url)
 
     def put(self, data: bytes) -> StoredPicture:
         """Keep the original bytes; durable when this returns, and free of charge the second time.

@@ -21,7 +21,8 @@ from stereotrope.errors import AuditFileError, BudgetError, ModelError, PictureE
 from stereotrope.run import Items, Job, RunFolder, Stage
 from stereotrope.run.engine.cluster.hands import LimitersThere
 from stereotrope.run.engine.cluster.head import Head
-from stereotrope.run.engine.cluster.travel import failure_as_bytes, packed_for_hands, unpacked_there
+from stereotrope.run.engine.cluster.travel import packed_for_hands, unpacked_there
+from stereotrope.run.engine.process import failure_as_bytes
 from stereotrope.run.engine.work import OpenJob
 
 pytest.importorskip("ray")

@@ -82,6 +82,7 @@ class CalibratedGenerator(KnownGenerator):
     """
 
     kind, attributes = "calibrated", ATTRIBUTES
+    in_processes = True
 
     def __init__(self, *, truth: Truth | Path | str | None = None, **options: Any) -> None:
         chosen = options_of(CalibratedOptions, options, "generator calibrated", example=EXAMPLE)
@@ -94,7 +95,17 @@ class CalibratedGenerator(KnownGenerator):
         drawn = (self.size, self.format, self.quality, sorted(self.refuse.items()))
         facts = [DRAWING, self.truth.digest, *drawn]
         self.fingerprint = f"calibrated:{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"
+        self._remember()
+
+    def _remember(self) -> None:
         self._planted = lru_cache(maxsize=4096)(self.truth.planted)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_planted"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._remember()
 
     def check(self, text: str, negative: str | None = None) -> str | None:
         """Say why no picture can be drawn for this text; None where it can."""

@@ -1,7 +1,6 @@
 """Charts drawn side by side on all processors."""
 
 import contextlib
-import os
 import queue
 import subprocess
 import sys
@@ -12,16 +11,11 @@ from typing import Any
 from stereotrope.report.charts import engine as drawing
 from stereotrope.report.charts.drawing import drawing_engine
 from stereotrope.report.charts.engine import Chart, DrawnChart
+from stereotrope.run.engine import processors
 
 _MOST_LANES = 16
 _A_LANE = 6
 """Charts for which a process is worth its start, which takes as long as four."""
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def draw_charts(charts: Sequence[Chart], *, most: int | None = None) -> Generator[DrawnChart | ValueError]:

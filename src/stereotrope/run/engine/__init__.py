@@ -1,5 +1,6 @@
 """Carrying out stages: many items, a few at a time, each committed the moment it lands."""
 
+from stereotrope.run.engine.computer import ThisComputer, processors
 from stereotrope.run.engine.needs import Needs
 from stereotrope.run.engine.stage import Commit, Items, Job, OnFailure, Pair, Stage, Summary
 from stereotrope.run.engine.work import Crew, Threads, refuse_stopped, run
@@ -14,7 +15,9 @@ __all__ = [
     "Pair",
     "Stage",
     "Summary",
+    "ThisComputer",
     "Threads",
+    "processors",
     "refuse_stopped",
     "run",
 ]

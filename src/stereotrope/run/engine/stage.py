@@ -37,6 +37,9 @@ class Stage:
     device: What the worker computes on: ``cuda``, or ``auto`` where there is one; on a cluster it gets one.
     quick: Whether its items cost nothing: what takes a thread 20 ms is recorded together, and done again
         after a kill.
+    in_processes: Whether its work holds the interpreter, so that threads would wait for each other: of many
+        items each processor has a process. What ``make`` returns and the items are pickled for it, and its
+        methods safe to call from several threads, where that cannot be.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Stage:
     halting: tuple[type[Exception], ...] = ()
     device: str = "cpu"
     quick: bool = False
+    in_processes: bool = False
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.batch_size < 1:

@@ -31,7 +31,11 @@ class Threads:
 
     def start(self, works: Sequence[OpenJob]) -> Sequence[threading.Thread]:
         """Start the lanes of every stage."""
-        return [one for work in works for one in Lanes(work.job, work, work.n_lanes).start()]
+        return [thread for work in works for thread in self.lanes(work).start()]
+
+    def lanes(self, job: OpenJob) -> Lanes:
+        """Return the lanes of a job."""
+        return Lanes(job.job, job, job.n_lanes)
 
 
 def refuse_stopped(stop: threading.Event | None, where: str) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 
 from stereotrope.clients import Call, Endpoint
 from stereotrope.clients import limiter as limits
-from stereotrope.run.engine.cluster.travel import failure_as_bytes, unpacked_there
+from stereotrope.run.engine.cluster.travel import unpacked_there
 from stereotrope.run.engine.lanes import Lanes
+from stereotrope.run.engine.process import failure_as_bytes
 from stereotrope.run.engine.stage import Job, Pair
 from stereotrope.run.store import PictureStore, StoredPicture
 

@@ -14,7 +14,8 @@ from typing import Any
 from stereotrope.clients import Account, Call, Endpoint
 from stereotrope.clients import limiter as limits
 from stereotrope.run.engine.cluster.desk import HeadAnswer
-from stereotrope.run.engine.cluster.travel import failure_as_bytes, packed_for_hands
+from stereotrope.run.engine.cluster.travel import packed_for_hands
+from stereotrope.run.engine.process import failure_as_bytes
 from stereotrope.run.engine.stage import Pair
 from stereotrope.run.engine.work import OpenJob
 from stereotrope.run.folder import RunFolder

@@ -81,16 +81,3 @@ def unpacked_there(data: bytes, stand_in: Callable[[str, Any], Any]) -> Any:
             return stand_in(*mark)
 
     return Unpacking(io.BytesIO(data)).load()
-
-
-def failure_as_bytes(error: BaseException) -> bytes:
-    """Return an exception as bytes; one that cannot travel as another of the nearest kind that can."""
-    for kind in type(error).__mro__:
-        try:
-            one = error if kind is type(error) else kind(str(error))
-            data = pickle.dumps(one)
-            pickle.loads(data)
-        except Exception:  # noqa: BLE001
-            continue
-        return data
-    raise AssertionError(error)  # object's is the last, and travels
