@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 import pytest
@@ -251,12 +251,29 @@ def test_drawing_that_is_stopped_leaves_no_process() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills processes of /proc")
-def test_a_process_that_was_killed_is_said_and_not_waited_for() -> None:
+def test_a_process_that_was_killed_has_a_successor() -> None:
     before, drawing = children(), draw_charts(charts(400), most=2)
     next(drawing)
     for one in children() - before:
         os.kill(int(one), signal.SIGKILL)
     rest: list[Any] = list(drawing)
     assert len(rest) == 399
-    assert isinstance(rest[-1], ValueError)
+    assert all(isinstance(one, DrawnChart) for one in rest)
+    assert children() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
+def test_a_chart_that_ends_every_process_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, ask = children(), engine.ask
+
+    def ended(chart: Chart, to: IO[bytes], by: IO[bytes]) -> DrawnChart:
+        if chart is asked[5]:
+            raise EOFError("the process that draws has ended")
+        return ask(chart, to, by)
+
+    monkeypatch.setattr(engine, "ask", ended)
+    asked = charts(12)
+    made = list(draw_charts(asked, most=2))
+    assert [at for at, one in enumerate(made) if isinstance(one, ValueError)] == [5]
+    assert str(made[5]) == "the process that draws has ended"
     assert children() == before

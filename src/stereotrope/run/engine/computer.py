@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any, Self
 
 from stereotrope.run.engine import process
@@ -28,6 +29,28 @@ def processors() -> int:
     """How many processors this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def begun_process(module: ModuleType, **environment: str) -> subprocess.Popen[bytes]:
+    """Run the file of a module by the same Python; who asks writes to it and reads what it answers.
+
+    Raises OSError: No further process can be started, or it is not known by which Python.
+    """
+    if not sys.executable:
+        raise OSError("it is not known which Python runs this")
+    return subprocess.Popen(
+        [sys.executable, "-P", str(module.__file__)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        process_group=0,  # Ctrl-C does not reach it: when to end is ours to say
+        env={**os.environ, **environment},
+    )
+
+
+def end_process(running: subprocess.Popen[bytes]) -> None:
+    """End a process, whatever it is at."""
+    running.kill()
+    running.communicate()
 
 
 class ThisComputer(Threads):
@@ -121,16 +144,8 @@ class _Processes:
         self._n = max(self._n, n)
 
     def _started(self) -> _Process | None:
-        command = [sys.executable, "-P", str(process.__file__)]
         with contextlib.suppress(OSError):  # no further process can be started
-            # In a group of its own Ctrl-C does not reach it: when to end is ours to say.
-            running = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                process_group=0,
-                env={**os.environ, **_ALONE},
-            )
+            running = begun_process(process, **_ALONE)
             self._all.append(_Process(running))
             assert running.stdin is not None
             pickle.dump(sys.path, running.stdin)
@@ -158,6 +173,5 @@ class _Processes:
     def close(self) -> None:
         """End them."""
         for one in self._all:
-            one.running.kill()
-            one.running.communicate()
+            end_process(one.running)
         self._all.clear()
