@@ -146,7 +146,7 @@ def test_print_across_the_edge_belongs_where_most_of_it_lies(monkeypatch, left, 
     reading = TextReading("NOVA", 0.99, (left, 0.4, left + 0.2, 0.5))
     monkeypatch.setattr(text, "_product", lambda relief, readings: half)
     calls = iter([[reading], []])
-    monkeypatch.setattr(text, "_readings", lambda engine, pixels, part: next(calls))
+    monkeypatch.setattr(text, "_readings", lambda *_: next(calls))
     monkeypatch.setattr(TextAnnotator, "_pair", lambda self: (None, None))
     data = io.BytesIO()
     Image.new("RGB", (64, 64), "white").save(data, "PNG")

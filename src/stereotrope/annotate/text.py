@@ -93,7 +93,7 @@ class TextAnnotator(OfflineAnnotator):
         return fingerprint_of(self.name, self.version, parameters)
 
     def setup(self) -> None:
-        """Load the models."""
+        """Load the models: both that find text, and the one that reads it."""
         blank = np.full((64, 64, 3), 255, dtype=np.uint8)
         for engine in self._pair():
             engine(blank)
@@ -102,13 +102,13 @@ class TextAnnotator(OfflineAnnotator):
         """Label text on product and background."""
         pixels = picture.pixels(READ_SIDE)
         whole, close = self._pair()
-        readings = list(_readings(whole, pixels, (0.0, 0.0, 1.0, 1.0)))
+        readings = list(_readings(whole, whole, pixels, (0.0, 0.0, 1.0, 1.0)))
         on = []
         if readings or _scale(pixels.shape[:2], WHOLE_SIDE) < 1:
             relief = foreground.relief(picture.pixels(foreground.WORK_SIDE))
             product = _product(relief, readings)
             if _is_closer(product, pixels.shape):
-                readings += _readings(close, pixels, _bounds(product))
+                readings += _readings(close, whole, pixels, _bounds(product))
                 product = _product(relief, readings)
             shares = (product[_cells(product.shape, reading.box)].mean() for reading in readings)
             on = [bool(share >= ON_PRODUCT) for share in shares]
@@ -164,17 +164,17 @@ def _engine(side: int) -> Any:
     )
 
 
-def _readings(engine: Any, pixels: NDArray[np.uint8], part: Box) -> Iterator[TextReading]:
+def _readings(finder: Any, reader: Any, pixels: NDArray[np.uint8], part: Box) -> Iterator[TextReading]:
     """Read a part of the picture, given in shares; boxes come back in shares of the whole."""
     height, width = pixels.shape[:2]
     left, top, right, bottom = (round(v * s) for v, s in zip(part, (width, height) * 2, strict=True))
     cut = pixels[top : max(bottom, top + 1), left : max(right, left + 1)]
     image = np.ascontiguousarray(cut[..., ::-1])
-    boxes = engine(image, use_det=True, use_cls=False, use_rec=False).boxes
+    boxes = finder(image, use_det=True, use_cls=False, use_rec=False).boxes
     lines = [corners for corners in (() if boxes is None else boxes) if _is_line(corners, cut.shape)]
     if not lines:
         return
-    read = engine.recognize_txt(engine.crop_text_regions(image, lines))
+    read = reader.recognize_txt(reader.crop_text_regions(image, lines))
     for words, score, corners in zip(read.txts, read.scores, lines, strict=True):
         if words.strip():
             x, y = (np.add(corners, (left, top), dtype=float) / (width, height)).T

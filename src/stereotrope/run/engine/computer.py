@@ -20,7 +20,7 @@ from stereotrope.run.engine.work import OpenJob, Threads
 
 _A_PROCESS = 64
 """Items for which a process is worth its start, which takes most of a second."""
-_MOST_PROCESSES = 16
+_MOST_PROCESSES = 8
 _ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
 """Each process computes on one processor."""
 
