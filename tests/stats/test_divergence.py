@@ -179,6 +179,11 @@ def test_floor_reproduces_the_simulated_noise_floors(shared: Path) -> None:
         (lambda: entropy([-1, 2]), "counts must be 0 or more, found -1"),
         (lambda: entropy(3), "expected an array of counts"),
         (lambda: js_divergence([1, np.nan], [1, 1]), "counts must be 0 or more"),
+        (lambda: entropy([]), "entropy: expected counts of one value or more"),
+        (
+            lambda: js_divergence([1, 2], [1, 2, 3]),
+            "must count the same values, found 2 of counts_p and 3 of counts_q",
+        ),
         (lambda: expected_js([1.5, 2.5], 2, 2), "counts must be whole numbers"),
         (lambda: expected_js([3, 3], 4, 3), "must sum to n_p \\+ n_q"),
     ],

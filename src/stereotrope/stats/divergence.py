@@ -35,10 +35,16 @@ def js_divergence(counts_p: ArrayLike, counts_q: ArrayLike) -> Floats:
     counts_p, counts_q: Counts over the same values along the last axis; leading axes broadcast.
     Returns: Divergence in [0, 1]: 0 for equal distributions, 1 for disjoint ones. NaN where a side has no
         count. Biased upward at small n; :func:`expected_js` gives what it reads when nothing differs.
+    Raises UsageError: Counts are below 0, or the two are of different values.
     Source: Lin (1991), Divergence measures based on the Shannon entropy, eq. 4.1.
     """
     p = parts_of_sum(checked_counts(counts_p, "js_divergence"))
     q = parts_of_sum(checked_counts(counts_q, "js_divergence"))
+    if p.shape[-1] != q.shape[-1]:
+        raise UsageError(
+            f"js_divergence: both must count the same values, found {p.shape[-1]} of counts_p and "
+            f"{q.shape[-1]} of counts_q; give a value that one lacks the count 0"
+        )
     return np.asarray(np.clip(js_terms(p, q).sum(axis=-1), 0.0, 1.0), dtype=np.float64)
 
 

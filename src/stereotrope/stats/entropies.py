@@ -28,6 +28,8 @@ def checked_counts(counts: ArrayLike, name: str) -> Floats:
     array = np.asarray(counts, dtype=np.float64)
     if array.ndim == 0:
         raise UsageError(f"{name}: expected an array of counts, found a single number {array.item():g}")
+    if not array.shape[-1]:
+        raise UsageError(f"{name}: expected counts of one value or more along the last axis, found none")
     if not np.all(array >= 0):
         raise UsageError(f"{name}: counts must be 0 or more, found {np.nanmin(array):g} or a missing number")
     return array
