@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from PIL import Image
-from tests.processes import together
+from tests.processes import python, together
 
 import stereotrope as st
 
@@ -362,3 +362,30 @@ def test_a_measure_an_annotator_and_a_suite_of_ours_are_a_file_or_a_folder_each(
     assert pl.read_parquet(tmp_path / "run" / "estimates.parquet")["value"].to_list() == [1.0]
     assert "How many labels each model has" in (tmp_path / "run/report/index.html").read_text()
     assert "packages" not in st.open(tmp_path / "run").info
+
+
+def test_an_annotator_of_another_package_looks_in_other_processes_and_is_still_blamed(tmp_path):
+    install(tmp_path, ANNOTATOR)
+    send = """
+import pickle
+from stereotrope.annotate import create
+with open("one", "wb") as file:
+    pickle.dump(create("brightness"), file)
+"""
+    sent = python(tmp_path, "-c", send, site=tmp_path)
+    assert sent.returncode == 0, sent.stderr
+    look = """
+import io, pickle
+from PIL import Image
+one = pickle.load(open("one", "rb"))
+from stereotrope.annotate import Annotator, Picture
+file = io.BytesIO()
+Image.new("RGB", (8, 8), (250, 250, 250)).save(file, "PNG")
+print(isinstance(one, Annotator), [label.value for label in one.process(Picture("i", "s", file.getvalue()))])
+one.process(None)
+"""
+    looked = python(tmp_path, "-c", look, site=tmp_path)
+    assert looked.stdout == "True ['bright']\n", looked.stderr
+    assert (
+        "PluginError: annotators: 'brightness' of the package counting fails (AttributeError" in looked.stderr
+    )

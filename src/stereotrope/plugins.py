@@ -21,7 +21,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from stereotrope.errors import PluginError, StereotropeError, said_by
 
@@ -49,6 +49,7 @@ class Registry(Mapping[str, P], Generic[P]):
     always: Every audit uses what is there: a file cannot leave one out.
     """
 
+    _all: ClassVar[dict[str, Registry[Any]]] = {}
     _origin = OURS
     """Where what is imported just now is from: a package may add to several registries."""
 
@@ -57,6 +58,10 @@ class Registry(Mapping[str, P], Generic[P]):
         self._plugins: dict[str, P] = {}
         self._origins: dict[str, str] = {}
         self._read = False
+        self._all.setdefault(group, self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _registry, (self.group, self._rooms)
 
     def add(self, name: str, plugin: P) -> None:
         """Add a plug-in under its name.
@@ -113,7 +118,7 @@ class Registry(Mapping[str, P], Generic[P]):
             if self.origin(name) != OURS:
                 require_result({"make": contract}, "make", (), made)
                 check(made, "make", (), made)
-                made = _Guarded(made, lambda: self.blamed(name), contract, check)
+                made = _Guarded(made, functools.partial(self.blamed, name), contract, check)
         return made  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> P:
@@ -162,6 +167,15 @@ class Registry(Mapping[str, P], Generic[P]):
                 self._import(inner.name)
 
 
+def _registry(group: str, rooms: tuple[str, ...]) -> Registry[Any]:
+    """The registry of a group in another process, read: it knows where what is imported is from."""
+    for room in rooms:
+        importlib.import_module(room)
+    found = Registry._all[group]
+    found._load()
+    return found
+
+
 def _asks_to_stop(error: BaseException) -> bool:
     """Whether an error came from outside the code that it ended: Ctrl-C, or an end of what is awaited."""
     asyncio = sys.modules.get("asyncio")  # slow to import, and nothing is awaited before it was
@@ -192,6 +206,9 @@ class _Guarded:
     def __class__(self) -> type:
         return type(self._made)
 
+    def __reduce_ex__(self, _: object) -> tuple[Any, ...]:
+        return _guarded, (self._blamed, self._made, self._contract, self._check)
+
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._made, name, value)
 
@@ -215,6 +232,11 @@ class _Guarded:
         passed = self._check(self._made, name, given, result)
         again = isinstance(passed, self._contract)
         return _Guarded(passed, self._blamed, self._contract, self._check) if again else passed
+
+
+def _guarded(blamed: Callable[[], Any], made: Any, contract: type, check: Check) -> Any:
+    """One in another process; whom to blame is read first, before anything of the package is imported."""
+    return _Guarded(made, blamed, contract, check)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from stereotrope.annotate import ColourAnnotator, Picture, TextAnnotator
-from stereotrope.errors import PictureError
+from stereotrope.errors import InputError, PictureError
 from stereotrope.generate import CalibratedGenerator, ImageRequest
 from stereotrope.run import Items, Job, Ledger, PictureStore, Stage, Summary, engine
 from stereotrope.run.engine import ThisComputer
@@ -61,6 +61,65 @@ class Unpicklable(Asked):
         self.lock = threading.Lock()
 
 
+class Alone(Unpicklable):
+    """Cannot stand two threads at once."""
+
+    def process(self, item: int) -> dict[str, Any]:
+        assert self.lock.acquire(blocking=False), "two threads at once"
+        time.sleep(0.001)
+        self.lock.release()
+        return super().process(item)
+
+
+class AloneUnread(Alone):
+    """Is sent, and cannot be read there."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+
+class Odd(PictureError):
+    def __init__(self, reason: str, where: str) -> None:
+        super().__init__(reason)
+        self.where = where
+
+
+class Failing(Asked):
+    """Fails in odd ways: where it is asked for some together, as one of the results."""
+
+    def process(self, item: int) -> Any:
+        if item == 3:
+            raise Odd("corrupt", where="left")
+        return super().process(item)
+
+    def process_batch(self, items: list[int]) -> list[Any]:
+        return [Odd("corrupt", where="left") if item == 3 else Asked.process(self, item) for item in items]
+
+
+class Reading(Asked):
+    """Asks other programs, which read what this process is sent, or stay."""
+
+    def process(self, item: int) -> dict[str, Any]:
+        if item == 5:
+            subprocess.run(["cat"], check=True)
+        if item == 6:
+            subprocess.Popen(["sleep", "600"])
+        return super().process(item)
+
+
+class NeverReady(Asked):
+    def setup(self) -> None:
+        raise InputError("the model is not there")
+
+
+class Awaited(Asked):
+    async def process(self, item: int) -> dict[str, Any]:  # type: ignore[override]
+        return super().process(item)
+
+    async def close(self) -> None:
+        """Let go."""
+
+
 class Homesick(Asked):
     def __setstate__(self, state: dict[str, Any]) -> None:
         raise ImportError("it has no module here")
@@ -78,7 +137,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def carried(worker: Asked, ledger: Ledger, n: int = N, **options: Any) -> Summary:
-    stage = Stage("s", lambda: worker, concurrency=2, in_processes=True, **options)
+    options = {"concurrency": 2, **options}
+    stage = Stage("s", lambda: worker, in_processes=True, **options)
     items = Items.of((f"k{i:03}", i) for i in range(n))
     with ThisComputer() as crew:
         return engine.run([Job(stage, items)], ledger=ledger, crew=crew)[0]
@@ -126,6 +186,69 @@ def test_what_cannot_travel_is_worked_at_here(ledger: Ledger, worker: type[Any])
 def test_a_result_that_cannot_travel_is_made_here(ledger: Ledger) -> None:
     assert carried(Asked({50: "no bytes"}), ledger).done == N
     assert ledger.get_all("s")["k050"]["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("worker", [Alone, AloneUnread])
+def test_no_more_threads_than_asked_for_work_where_it_cannot_travel(
+    ledger: Ledger, worker: type[Any]
+) -> None:
+    assert carried(worker(), ledger, concurrency=1).done == N
+
+
+@pytest.mark.parametrize("batch_size", [1, 10])
+def test_a_failure_keeps_its_kind_and_what_it_says(ledger: Ledger, batch_size: int) -> None:
+    summary = carried(Failing(), ledger, batch_size=batch_size)
+    assert summary.done == N - 1
+    failed = summary.failed["k003"]
+    assert (type(failed), failed.reason, failed.where) == (Odd, "corrupt", "left")  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks programs of Linux")
+def test_what_a_worker_starts_reads_no_question_and_holds_nothing_up(ledger: Ledger) -> None:
+    assert carried(Reading(), ledger) == Summary(total=N, done=N)
+    left = subprocess.run(["pgrep", "-x", "-f", "sleep 600"], capture_output=True, check=False).stdout.split()
+    assert not [pid for pid in left if is_alive(int(pid))]
+
+
+def test_what_python_writes_as_it_begins_is_no_answer(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    noise = "import os\nos.write(1, b'Loading\\nTracing enabled')\n"
+    (tmp_path / "site" / "sitecustomize.py").write_text(noise)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'site'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    assert carried(Asked(), ledger).done == N
+    assert os.getpid() not in pids(ledger)
+
+
+def test_a_worker_that_cannot_be_made_ready_ends_the_run_as_in_threads(ledger: Ledger) -> None:
+    with pytest.raises(InputError, match="the model is not there"):
+        carried(NeverReady(), ledger)
+    with pytest.raises(InputError, match="the model is not there"):
+        carried(NeverReady(), ledger, n=10)
+
+
+def test_what_is_awaited_needs_no_process(ledger: Ledger) -> None:
+    assert carried(Awaited(), ledger, kind="async").done == N
+    assert pids(ledger) == {os.getpid()}
+
+
+def test_one_large_batch_needs_no_process(ledger: Ledger) -> None:
+    assert carried(AskedTogether(), ledger, batch_size=1000).done == N
+    assert pids(ledger) == {os.getpid()}
+
+
+def test_workers_that_are_done_are_forgotten_and_a_crew_may_come_back(ledger: Ledger) -> None:
+    def asked(name: str) -> int:
+        stage = Stage(name, Asked, in_processes=True)
+        items = Items.of((f"k{i:03}", i) for i in range(N))
+        return engine.run([Job(stage, items)], ledger=ledger, crew=crew)[0].done
+
+    crew = ThisComputer()
+    for again in range(2):
+        with crew:
+            assert [asked(f"{name}{again}") for name in "stuv"] == [N] * 4
+            assert {len(one.knows) for one in crew._processes._all} == {1}
 
 
 def test_an_expected_failure_is_one_items_and_keeps_its_reason(ledger: Ledger) -> None:

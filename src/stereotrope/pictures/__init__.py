@@ -7,7 +7,7 @@ from stereotrope.pictures.container import MAX_BYTES, sniff
 from stereotrope.pictures.decoding import decode, inspect
 from stereotrope.pictures.lettering import lettered, with_words
 from stereotrope.pictures.plain import crop, plain
-from stereotrope.pictures.room import PIXELS_AT_ONCE
+from stereotrope.pictures.room import PIXELS_AT_ONCE, share_room
 
 __all__ = [
     "MAX_BYTES",
@@ -17,6 +17,7 @@ __all__ = [
     "inspect",
     "lettered",
     "plain",
+    "share_room",
     "sniff",
     "with_words",
 ]

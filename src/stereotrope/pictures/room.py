@@ -17,7 +17,13 @@ _BYTES_BESIDE = 64 * 2**20
 _turn = threading.Lock()
 _alone = threading.Lock()
 _changed = threading.Condition()
-_taken = 0
+_taken, _most = 0, PIXELS_AT_ONCE
+
+
+def share_room(n: int) -> None:
+    """Leave room for as many other processes as decode at the same time, this one among them."""
+    global _most
+    _most = PIXELS_AT_ONCE // n
 
 
 @contextmanager
@@ -27,9 +33,9 @@ def room_for(pixels: int) -> Iterator[None]:
     Raises PictureUnavailable: Memory is short all the same: that says nothing about the picture.
     """
     global _taken
-    share = min(pixels, PIXELS_AT_ONCE)
+    share = min(pixels, _most)
     with _turn, _changed:
-        _changed.wait_for(lambda: _taken + share <= PIXELS_AT_ONCE)
+        _changed.wait_for(lambda: _taken + share <= _most)
         _taken += share
     try:
         yield

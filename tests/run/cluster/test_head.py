@@ -17,7 +17,7 @@ from tests.clients.clock import FastLoop, fast
 from stereotrope.clients import Account, Call, ChatClient, Endpoint
 from stereotrope.clients.failures import BadRequest
 from stereotrope.clients.limiter import ARRIVAL_SLACK
-from stereotrope.errors import AuditFileError, BudgetError, ModelError, PictureError, StereotropeError
+from stereotrope.errors import AuditFileError, BudgetError, PictureError, StereotropeError
 from stereotrope.run import Items, Job, RunFolder, Stage
 from stereotrope.run.engine.cluster.hands import LimitersThere
 from stereotrope.run.engine.cluster.head import Head
@@ -273,7 +273,8 @@ def test_an_exception_that_cannot_travel_comes_as_the_nearest_that_can() -> None
     come = pickle.loads(failure_as_bytes(Own("the cap", threading.Lock())))
     assert type(come) is BudgetError
     assert str(come) == "the cap"
-    assert type(pickle.loads(failure_as_bytes(BadRequest("m: no", "about")))) is ModelError
+    come = pickle.loads(failure_as_bytes(BadRequest("m: no", "about")))
+    assert (type(come), str(come), come.about) == (BadRequest, "m: no", "about")
 
     class Named(Exception):
         def __init__(self, why: str, *, name: str) -> None:

@@ -7,15 +7,20 @@ import itertools
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
+import weakref
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, Self
 
+from stereotrope.errors import Interrupted
 from stereotrope.run.engine import process
 from stereotrope.run.engine.lanes import Lanes
+from stereotrope.run.engine.process import READY, Errand, ProcessReply, reply_of
+from stereotrope.run.engine.stage import Stage
 from stereotrope.run.engine.work import OpenJob, Threads
 
 _A_PROCESS = 64
@@ -32,25 +37,32 @@ def processors() -> int:
 
 
 def begun_process(module: ModuleType, **environment: str) -> subprocess.Popen[bytes]:
-    """Run the file of a module by the same Python; who asks writes to it and reads what it answers.
+    """Run the file of a module by the same Python; who asks writes to it and reads what it replies.
 
     Raises OSError: No further process can be started, or it is not known by which Python.
     """
     if not sys.executable:
         raise OSError("it is not known which Python runs this")
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return subprocess.Popen(
-        [sys.executable, "-P", str(module.__file__)],
+        [sys.executable, *flags, "-P", str(module.__file__)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        process_group=0,  # Ctrl-C does not reach it: when to end is ours to say
+        start_new_session=True,  # Ctrl-C does not reach it, and no terminal stops it
         env={**os.environ, **environment},
     )
 
 
 def end_process(running: subprocess.Popen[bytes]) -> None:
-    """End a process, whatever it is at."""
+    """End a process, whatever it is at, and what it has started."""
+    with contextlib.suppress(AttributeError, OSError):  # there are no groups on Windows
+        os.killpg(running.pid, signal.SIGKILL)
     running.kill()
-    running.communicate()
+    for stream in (running.stdin, running.stdout):
+        with contextlib.suppress(OSError):  # what was not sent yet goes nowhere
+            if stream is not None:
+                stream.close()
+    running.wait()
 
 
 class ThisComputer(Threads):
@@ -60,6 +72,7 @@ class ThisComputer(Threads):
         self._processes = _Processes()
 
     def __enter__(self) -> Self:
+        self._processes = _Processes()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,12 +81,12 @@ class ThisComputer(Threads):
     def lanes(self, job: OpenJob) -> Lanes:
         """Return the lanes of a job: each with a process of its own where these are worth it."""
         stage = job.job.stage
-        n_items = job.n_batches * stage.batch_size
-        n = min(processors(), _MOST_PROCESSES, n_items // _A_PROCESS) if stage.in_processes else 0
-        if n < 2:
+        asked = stage.in_processes and stage.kind == "threads"
+        n = min(processors(), _MOST_PROCESSES, job.n_items // _A_PROCESS, job.n_batches) if asked else 0
+        delegate = _Delegate(stage, self._processes) if n > 1 else None
+        if delegate is None or delegate.packed is None:
             return super().lanes(job)
         self._processes.have(n)
-        delegate = _Delegate(stage.make(), self._processes)
         return Lanes(replace(job.job, stage=replace(stage, make=lambda: delegate)), job, n)
 
 
@@ -82,10 +95,17 @@ class _Delegate:
 
     _numbers = itertools.count()
 
-    def __init__(self, worker: Any, processes: _Processes) -> None:
-        self._worker, self._processes = worker, processes
-        self._number, self._guard, self._is_ready = next(self._numbers), threading.Lock(), False
-        self._packed = _packed(worker)
+    def __init__(self, stage: Stage, processes: _Processes) -> None:
+        self.number, self._processes = next(self._numbers), processes
+        self._here, self._is_ready = stage.make(), False
+        self._guard, self._turns = threading.Lock(), threading.BoundedSemaphore(stage.concurrency)
+        self.packed = _packed(self._here)
+
+    def setup(self) -> None:
+        """Make a process ready, or the worker here where no process can be: this may be why."""
+        self._asked(None, b"")
+        if self.packed is None:
+            self._make_ready()
 
     def process(self, item: Any) -> Any:
         return self._done("process", item)
@@ -94,23 +114,30 @@ class _Delegate:
         return self._done("process_batch", items)
 
     def _done(self, method: str, given: Any) -> Any:
-        packed = None if self._packed is None else _packed(given)
-        if self._packed is not None and packed is not None:
-            match self._processes.ask(self._number, self._packed, method, packed):
-                case "result", result:
-                    return result
-                case "error", error:
-                    raise pickle.loads(error)
-                case "cannot", _:
-                    self._packed = None
-        return getattr(self._here(), method)(given)
+        if self.packed is not None and (packed := _packed(given)) is not None:
+            kind, come = self._asked(method, packed) or ("no result", b"")
+            if kind == "error":
+                raise pickle.loads(come)
+            with contextlib.suppress(Exception):  # what cannot be read here is made here
+                if kind == "result":
+                    return pickle.loads(come)
+        self._make_ready()
+        with self._turns:
+            return getattr(self._here, method)(given)
 
-    def _here(self) -> Any:
+    def _asked(self, method: str | None, given: bytes) -> ProcessReply | None:
+        if self.packed is None:
+            return None
+        reply = self._processes.ask(self, method, given)
+        if reply is not None and reply[0] == "no worker":
+            self.packed = None
+        return reply
+
+    def _make_ready(self) -> None:
         with self._guard:
-            if not self._is_ready and hasattr(self._worker, "setup"):
-                self._worker.setup()
+            if not self._is_ready and hasattr(self._here, "setup"):
+                self._here.setup()
             self._is_ready = True
-        return self._worker
 
 
 def _packed(thing: Any) -> bytes | None:
@@ -125,7 +152,18 @@ def _packed(thing: Any) -> bytes | None:
 @dataclass(eq=False)
 class _Process:
     running: subprocess.Popen[bytes]
+    is_ready: bool = False
     knows: set[int] = field(default_factory=set)
+
+    def ask(self, errand: Errand) -> ProcessReply:
+        assert self.running.stdin is not None
+        assert self.running.stdout is not None
+        while not self.is_ready:
+            line = self.running.stdout.readline()
+            if not line:
+                raise EOFError
+            self.is_ready = line.endswith(READY)
+        return reply_of(errand, self.running.stdin, self.running.stdout)
 
 
 class _Processes:
@@ -135,43 +173,52 @@ class _Processes:
         self._all: list[_Process] = []
         self._free: queue.SimpleQueue[_Process | None] = queue.SimpleQueue()
         """None stands for one that could not be started, or has ended."""
-        self._n = 0
+        self._n, self._is_closed = 0, False
+        self._alive: weakref.WeakValueDictionary[int, _Delegate] = weakref.WeakValueDictionary()
 
     def have(self, n: int) -> None:
         """Start as many as are missing."""
         for _ in range(n - self._n):
-            self._free.put(self._started())
+            self._free.put(self._started(n))
         self._n = max(self._n, n)
 
-    def _started(self) -> _Process | None:
+    def _started(self, n: int) -> _Process | None:
         with contextlib.suppress(OSError):  # no further process can be started
             running = begun_process(process, **_ALONE)
             self._all.append(_Process(running))
             assert running.stdin is not None
-            pickle.dump(sys.path, running.stdin)
+            pickle.dump((sys.path, n), running.stdin)
+            running.stdin.flush()  # it imports what it needs until it is asked
             return self._all[-1]
         return None
 
-    def ask(self, number: int, packed: bytes, method: str, given: bytes) -> process.ProcessReply | None:
-        """Have a free one work, once there is one; None where it is no more."""
+    def ask(self, of: _Delegate, method: str | None, given: bytes) -> ProcessReply | None:
+        """Have a free one work, once there is one; None where it is no more.
+
+        Raises Interrupted: They were closed.
+        """
+        self._alive[of.number] = of
         one = self._free.get()
         try:
             if one is None:
                 return None
-            assert one.running.stdin is not None
-            assert one.running.stdout is not None
-            worker = None if number in one.knows else packed
-            answer = process.reply_of(one.running.stdin, one.running.stdout, number, worker, method, given)
-            one.knows.add(number)
-        except (EOFError, OSError):
+            alive = tuple(self._alive)
+            packed = None if of.number in one.knows else of.packed
+            reply = one.ask(Errand(of.number, packed, method, given, alive))
+            one.knows &= set(alive)
+            if reply[0] != "no worker":
+                one.knows.add(of.number)
+        except (EOFError, OSError, ValueError):
             one = None
+            if self._is_closed:
+                raise Interrupted("nobody works any more; everything finished is kept") from None
             return None
         finally:
             self._free.put(one)
-        return answer
+        return reply
 
     def close(self) -> None:
         """End them."""
+        self._is_closed = True
         for one in self._all:
             end_process(one.running)
-        self._all.clear()

@@ -9,18 +9,38 @@ import os
 import pickle
 import sys
 import traceback
-from typing import IO, Any, Literal
+from collections.abc import Collection
+from typing import IO, Any, Literal, NamedTuple
 
-ProcessReply = tuple[Literal["result", "error", "cannot"], Any]
-"""What came of a question: a result; an exception as bytes; or why the process can do no such work."""
+READY = b"ready to work\n"
+"""What a process writes first: what stands before it on its output, others wrote while Python began."""
 
 
-def reply_of(to: IO[bytes], by: IO[bytes], *question: Any) -> ProcessReply:
-    """Have a process work: number of a worker, its bytes where it is new, method, bytes of the argument.
+class Errand(NamedTuple):
+    """What a process is to do, in what can always be read: nothing in it belongs to a package.
+
+    worker: Number of the worker, and ``packed``, its bytes, where the process does not have it yet.
+    method, given: Of the worker, with its argument as bytes; no method where it is only to be made ready.
+    alive: Numbers of the workers that may still be asked; others are forgotten.
+    """
+
+    worker: int
+    packed: bytes | None
+    method: str | None
+    given: bytes
+    alive: Collection[int]
+
+
+ProcessReply = tuple[Literal["result", "error", "no worker", "no result"], bytes]
+"""What came of an errand: a result or an exception as bytes, or that this process cannot give any."""
+
+
+def reply_of(errand: Errand, to: IO[bytes], by: IO[bytes]) -> ProcessReply:
+    """Have a process work.
 
     Raises EOFError, OSError: The process has ended.
     """
-    to.write(pickle.dumps(question))
+    to.write(pickle.dumps(tuple(errand)))
     to.flush()
     try:
         reply: ProcessReply = pickle.load(by)
@@ -31,51 +51,100 @@ def reply_of(to: IO[bytes], by: IO[bytes], *question: Any) -> ProcessReply:
 
 def failure_as_bytes(error: BaseException) -> bytes:
     """Return an exception as bytes; one that cannot travel as another of the nearest kind that can."""
+    state = {name: value for name, value in vars(error).items() if _travels(value)}
+    as_it_was = tuple(arg if _travels(arg) else str(arg) for arg in error.args)
     for kind in type(error).__mro__:
-        try:
-            one = error if kind is type(error) else kind(str(error))
-            data = pickle.dumps(one)
-            pickle.loads(data)
-        except Exception:  # noqa: BLE001
-            continue
-        return data
-    raise AssertionError(error)  # object's is the last, and travels
+        for come in (error, _Anew(kind, as_it_was, state), _Anew(kind, (str(error),), {})):
+            with contextlib.suppress(Exception):
+                data = pickle.dumps(come)
+                if str(pickle.loads(data)) == str(error):
+                    return data
+    return pickle.dumps(_Anew(Exception, (str(error),), {}))
 
 
-def _answer(workers: dict[int, Any], number: int, packed: bytes | None, method: str, given: bytes) -> bytes:
+class _Anew:
+    """Is read as an exception of a kind, whatever its ``__init__`` asks for."""
+
+    def __init__(self, kind: type, args: tuple[Any, ...], state: dict[str, Any]) -> None:
+        self._made_of = kind, args, state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_anew, self._made_of
+
+
+def _made_anew(kind: type[BaseException], args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
+
+
+def _travels(thing: Any) -> bool:
     try:
-        if packed is not None:
-            workers[number] = pickle.loads(packed)
-            if hasattr(workers[number], "setup"):
-                workers[number].setup()
-        work, argument = getattr(workers[number], method), pickle.loads(given)
-    except Exception as error:  # noqa: BLE001
-        return pickle.dumps(("cannot", repr(error)))
+        pickle.loads(pickle.dumps(thing))
+    except Exception:  # noqa: BLE001
+        return False
+    return True
+
+
+def serve(errands: IO[bytes], replies: IO[bytes]) -> None:
+    """Answer until there is no further errand."""
+    workers: dict[int, Any] = {}
+    while True:
+        errand = Errand(*pickle.load(errands))
+        for number in workers.keys() - set(errand.alive):
+            del workers[number]
+        replies.write(pickle.dumps(_replied(workers, errand)))
+        replies.flush()
+
+
+def _replied(workers: dict[int, Any], errand: Errand) -> ProcessReply:
     try:
-        result = work(argument)
+        if errand.packed is not None:
+            worker = pickle.loads(errand.packed)
+            if hasattr(worker, "setup"):
+                worker.setup()
+            workers[errand.worker] = worker
+        if errand.method is None:
+            return "result", pickle.dumps(None)
+        work, given = getattr(workers[errand.worker], errand.method), pickle.loads(errand.given)
+    except Exception:  # noqa: BLE001
+        return "no worker", b""
+    try:
+        result = work(given)
     except Exception as error:  # noqa: BLE001
         error.add_note(traceback.format_exc())
-        return pickle.dumps(("error", failure_as_bytes(error)))
+        return "error", failure_as_bytes(error)
     try:
-        return pickle.dumps(("result", result))
-    except Exception as error:  # noqa: BLE001
-        return pickle.dumps(("cannot", repr(error)))
+        return "result", pickle.dumps(result)
+    except Exception:  # noqa: BLE001
+        return "no result", b""
 
 
-def _serve() -> None:
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    workers: dict[int, Any] = {}
-    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # who asks has ended
-        sys.path[:] = pickle.load(sys.stdin.buffer)
-        while True:
-            question = pickle.load(sys.stdin.buffer)
-            answers.write(_answer(workers, *question))
-            answers.flush()
+def _begin() -> None:
+    """Take over input and output, so that what a library reads or writes is no errand and no reply."""
+    errands, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    replies.write(READY)
+    replies.flush()
+    path, n_processes = pickle.load(errands)
+    sys.path[:] = path
+    from stereotrope.pictures import share_room  # noqa: PLC0415
+    from stereotrope.run.engine import process  # noqa: PLC0415
+
+    share_room(n_processes)
+    # Not this file's own: what it pickles would be of ``__main__``.
+    process.serve(errands, replies)
 
 
 if __name__ == "__main__":
     try:
-        _serve()
-    except BrokenPipeError:  # who asked was killed
-        os._exit(1)
+        _begin()
+    except (EOFError, OSError, pickle.UnpicklingError):  # who asks has ended
+        pass
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+    os._exit(0)  # also where a library left threads at work

@@ -38,8 +38,8 @@ class Stage:
     quick: Whether its items cost nothing: what takes a thread 20 ms is recorded together, and done again
         after a kill.
     in_processes: Whether its work holds the interpreter, so that threads would wait for each other: of many
-        items each processor has a process. What ``make`` returns and the items are pickled for it, and its
-        methods safe to call from several threads, where that cannot be.
+        items each processor has a process, for which what ``make`` returns and the items are pickled. Where
+        they cannot be, ``concurrency`` threads work.
     """
 
     name: str

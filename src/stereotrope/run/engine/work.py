@@ -31,7 +31,8 @@ class Threads:
 
     def start(self, works: Sequence[OpenJob]) -> Sequence[threading.Thread]:
         """Start the lanes of every stage."""
-        return [thread for work in works for thread in self.lanes(work).start()]
+        every = [self.lanes(work) for work in works]
+        return [thread for lanes in every for thread in lanes.start()]
 
     def lanes(self, job: OpenJob) -> Lanes:
         """Return the lanes of a job."""
@@ -108,7 +109,8 @@ class OpenJob:
         missing, total = ledger.missing_at(stage.name, job.items.keys), len(job.items)
         self.summary = Summary(total=total, skipped=total - missing.len())
         self.pairs = job.items.pairs(missing)
-        self.n_batches = -(-missing.len() // stage.batch_size)
+        self.n_items = missing.len()
+        self.n_batches = -(-self.n_items // stage.batch_size)
         self.n_lanes = min(stage.concurrency, self.n_batches)
         self.drained = False
         self.returned: list[Sequence[Pair]] = []
