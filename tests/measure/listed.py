@@ -1,4 +1,4 @@
-"""Findings without the row that sums them up, and without what says that nobody checked an instrument."""
+"""Findings without the row that sums them up, and without what nobody checked or said of a small frame."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from stereotrope import measure
 
 def findings(*frames: Any, **options: Any) -> pl.DataFrame:
     found = measure.findings(*frames, **options)
-    unchecked = pl.col("sentence").str.starts_with("No check says")
-    return found.filter(~unchecked, pl.col("list") != "summary")
+    unsure = pl.col("sentence").str.contains("^(No check|The labels do not) say")
+    return found.filter(~unsure, pl.col("list") != "summary")

@@ -20,6 +20,7 @@ from stereotrope.measure import (
     tidy_labels,
     with_factors,
 )
+from stereotrope.measure import findings as measure_findings
 from stereotrope.stats import newcombe
 from stereotrope.tables import FINDINGS
 
@@ -75,6 +76,18 @@ def test_the_images_are_those_that_show_it(labels, estimates) -> None:
     rows = labels.filter(pl.col("image_id").is_in(shown))
     assert rows.height == 20
     assert rows.select("object", "group", "value").unique().rows() == [("car", "women", "pink")]
+
+
+def test_differences_of_pictures_whose_prompt_nobody_said_come_with_a_warning(labels) -> None:
+    def warned(frame: pl.DataFrame) -> list[str]:
+        found = measure_findings(share_difference(frame), frame)
+        assert found.filter(list="difference").height
+        sentences = found.filter(list="instrument")["sentence"].to_list()
+        return [one for one in sentences if one.startswith("The labels do not say which pictures are of")]
+
+    (sentence,) = warned(labels)
+    assert sentence.endswith("add the column prompt_id.")
+    assert warned(labels.with_columns(prompt_id=pl.concat_str("object", "group"))) == []
 
 
 def test_a_large_effect_goes_before_a_smaller_p(make_labels) -> None:

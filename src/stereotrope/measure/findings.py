@@ -18,7 +18,7 @@ from stereotrope.measure.candidates import checked_candidate
 from stereotrope.measure.combined import chosen, moved_most, parted
 from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
 from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
-from stereotrope.measure.instrument_warnings import doubted_for_seeds, unproven
+from stereotrope.measure.instrument_warnings import doubted_for_seeds, units_unknown, unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.pace import paced
 from stereotrope.measure.patterns import FindingPattern, patterns_of, says
@@ -134,10 +134,11 @@ class RunFindings:
         left = max(0, limit - len(warnings))
         supported = _behind_others(told, again)[:left]
         described = _behind_others(common, _said_before(common))[: min(_MOST_COMMON, left - len(supported))]
+        unsure = unproven(told, self.evidence), units_unknown(told, self.evidence)
         return [
             *(("difference", c) for c in supported),
             *(("common", c) for c in chosen(described, self.evidence)),
-            *(("instrument", c) for c in (*warnings, *unproven(told, self.evidence))),
+            *(("instrument", c) for warned in (warnings, *unsure) for c in warned),
         ]
 
     def findings(self, limit: int = 50) -> pl.DataFrame:
@@ -263,8 +264,8 @@ def _said_before(described: Sequence[Candidate]) -> set[int]:
 
 
 def _behind_others(ordered: Sequence[Candidate], again: Collection[int]) -> list[Candidate]:
-    """A list with what says the same again behind what is new, and what is doubted behind both."""
-    return sorted(ordered, key=lambda c: (c.doubt is not None, id(c) in again))
+    """A list with what says the same again behind what is new, unproven behind both, doubted behind all."""
+    return sorted(ordered, key=lambda c: (c.doubt is not None, not c.proven, id(c) in again))
 
 
 def _of_pattern(pattern: FindingPattern | None) -> dict[str, Any]:

@@ -179,6 +179,19 @@ def unproven(told: Sequence[Candidate], evidence: RunEvidence) -> Iterator[Candi
         yield Candidate.warns({"annotator": name} if name else {}, None, sentence, "agreement", "unproven")
 
 
+def units_unknown(told: Sequence[Candidate], evidence: RunEvidence) -> Iterator[Candidate]:
+    """Differences that rest on a frame that does not say which pictures are of one prompt."""
+    measures = {one.measure for one in told if one.doubt is None}
+    flagged = pl.col("flags").fill_null("").str.split(",").list.contains("no_prompt_id")
+    unknown = evidence.estimates.filter(flagged, pl.col("measure").is_in(measures))
+    if not unknown.is_empty():
+        sentence = (
+            "The labels do not say which pictures are of one prompt: intervals and tests take all for "
+            "independent, and err where prompts have several; add the column prompt_id."
+        )
+        yield Candidate.warns({}, None, sentence, "effective_n", "prompt_id")
+
+
 def agreeing(estimates: pl.DataFrame) -> pl.DataFrame:
     """The rows of accuracies that are high enough."""
     return _accuracies(estimates).filter(pl.col("n") >= SMALL_N, pl.col("value") >= _LOW_ACCURACY)

@@ -343,6 +343,17 @@ def test_the_interval_is_of_the_pictures_from_two_pairs_on() -> None:
     assert pairs["method"].endswith("fewer than 6 pairs: no test")
 
 
+@pytest.mark.parametrize(("like", "scope"), [(4, "prompts like these"), (3, "these prompts")])
+def test_the_interval_holds_for_what_all_scores_hold_for(like: int, scope: str) -> None:
+    two = [("none", f"o{i}", 0.3 + i / 10, 0.06, 0.2 + i / 10) for i in range(2)]
+    two += [("avoiding", f"o{i}", 0.2 + i / 10, 0.06, 0.14 + i / 10) for i in range(2)]
+    every = ["prompts like these"] * like + ["these prompts"] * (4 - like)
+    scores = with_excess(two).with_columns(holds_for=pl.Series(every))
+    row = only(change(scores, "mitigation"), generator=None)
+    assert row["low"] is not None
+    assert row["holds_for"] == scope
+
+
 def test_errors_of_pairs_of_groups_that_share_pictures_are_not_taken_as_independent() -> None:
     two = [("none", f"o{i}", 0.3, 0.06, 0.2) for i in range(2)]
     two += [("avoiding", f"o{i}", 0.2, 0.06, 0.1) for i in range(2)]

@@ -14,6 +14,7 @@ from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.vac import RAREFIED
 from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
 from stereotrope.stats import normal_quantile, paired_t, relative_change, signed_rank, special
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
@@ -107,7 +108,8 @@ def change(
     -------
     polars.DataFrame
         Rows of ``cds_change`` or ``vac_change`` with Fieller's interval and p from the standard errors of the
-        scores, that is from resampled pictures: they hold for these prompts. Each is followed by one of
+        scores: they hold for prompts like these where all scores do, which are then of whole prompts, else
+        for these prompts. Each is followed by one of
         ``…_change_t`` and of ``…_change_wilcoxon``: the same ``value`` and the p-value of the paired t-test
         and of Wilcoxon's signed-rank test over the pairs, which hold for prompts like these. ``value`` is a
         share, never percent: −0.3 is a fall by 30%, and −1, where it is cut, that nothing is left.
@@ -223,11 +225,13 @@ class _Plan:
         """One row a score of a new level, with the original's score beside it."""
         factors = [c for c in part.columns if c not in ESTIMATE_COLUMNS and c != self.over and c[:1] != "_"]
         keys = [*factors, "reference"]
+        scope = pl.col("holds_for") if "holds_for" in part.columns else pl.lit(None, pl.String)
         table = part.select(
             *keys,
             self.over,
             *(pl.col(c).cast(pl.Float64).fill_nan(None) for c in ("_score", "_above", "_error")),
             _n="n",
+            _like=scope.eq_missing(LIKE_THESE),
             _few=pl.col("flags").fill_null("").str.split(",").list.contains("small_n"),
         ).rename({"_score": "_new"})
         if table.select(*keys, self.over).is_duplicated().any():
@@ -236,7 +240,7 @@ class _Plan:
             )
         is_original = pl.col(self.over) == self.original
         before = table.filter(is_original).drop(self.over)
-        before = before.rename({c: f"{c}_old" for c in ("_n", "_few", "_error")} | {"_new": "_old"})
+        before = before.rename({c: f"{c}_old" for c in ("_n", "_few", "_like", "_error")} | {"_new": "_old"})
         after = table.filter(~is_original).drop("_above")
         return after.join(before, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
@@ -266,12 +270,16 @@ class _Plan:
         }
         row = {**shared, "n": means.height, "excluded": lost}
         kinds = ((CHANGE, _SOURCE), (OVER_PAIRS, _SOURCE_PAIRED), (RANKS, _SOURCE_RANKS))
+        every = known.height > 0 and known.select((pl.col("_like") & pl.col("_like_old")).all()).item()
+        numbers = self._numbers(means, flags, LIKE_THESE if every else THESE_PROMPTS)
         return [
-            row | {"measure": shared["measure"] + end, "source": source} | numbers
-            for (end, source), numbers in zip(kinds, self._numbers(means, flags), strict=True)
+            row | {"measure": shared["measure"] + end, "source": source} | number
+            for (end, source), number in zip(kinds, numbers, strict=True)
         ]
 
-    def _numbers(self, means: pl.DataFrame, flags: Mapping[str, bool]) -> list[dict[str, Any]]:
+    def _numbers(
+        self, means: pl.DataFrame, flags: Mapping[str, bool], holds_for: str
+    ) -> list[dict[str, Any]]:
         """What a comparison's rows say of the change: by pictures, and by mean and ranks of the pairs."""
         old, new, *errors = (means[c].to_numpy() for c in ("_old", "_new", "_error_old", "_error"))
         value, low, high, p = relative_change(old, new, *errors, level=self.level)
@@ -286,12 +294,19 @@ class _Plan:
             what += ", cut at −1"
         row: dict[str, Any] = {"value": value, "flags": flags}
         return [
-            row | self._by_pictures(what, low, high, p, raw, flags),
+            row | self._by_pictures(what, low, high, p, raw, flags, holds_for),
             *self._by_pairs(what, row, old, new, no_test=raw and flags["uneven_n"]),
         ]
 
     def _by_pictures(
-        self, what: str, low: float, high: float, p: float, raw: bool, flags: Mapping[str, bool]
+        self,
+        what: str,
+        low: float,
+        high: float,
+        p: float,
+        raw: bool,
+        flags: Mapping[str, bool],
+        holds_for: str,
     ) -> dict[str, Any]:
         if raw:
             return {"method": f"{what}; no interval: a raw score falls to its floor and not to 0"}
@@ -303,7 +318,7 @@ class _Plan:
             "low": low,
             "high": high,
             "p_value": p,
-            "holds_for": "these prompts",
+            "holds_for": holds_for,
             "flags": {**flags, "below_scale": np.isnan(low)},
             "method": f"{what}; interval: Fieller's, of the scores' errors by pictures; p: two-sided",
         }
@@ -323,7 +338,7 @@ class _Plan:
             else:
                 p = test(old, new)
                 flags = {**row["flags"], "no_variation": np.isnan(p)}
-                more = {"p_value": p, "holds_for": "prompts like these", "flags": flags}
+                more = {"p_value": p, "holds_for": LIKE_THESE, "flags": flags}
                 yield {**row, **more, "method": f"{what}; {rule}"}
 
     def _reason(self, means: pl.DataFrame) -> str | None:
