@@ -42,6 +42,8 @@ def test_a_stopped_run_counts_what_it_has_and_what_is_not_drawn_yet(tmp_path, mo
         return draw(self, request)
 
     monkeypatch.setattr(CalibratedGenerator, "process", process)
+    # What is patched is drawn in this process.
+    monkeypatch.setattr("stereotrope.run.engine.computer.processors", lambda: 1)
     audit = Audit.from_text(AUDIT.replace("images_per_prompt: 4", "images_per_prompt: 100"))
     with pytest.raises(Interrupted):
         audit.run(tmp_path / "run", stop=stop)

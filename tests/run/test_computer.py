@@ -313,7 +313,8 @@ def test_processes_end_when_who_started_them_is_killed(tmp_path: Path) -> None:
             """
         )
     )
-    with subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE) as running:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, env=env) as running:
         found: set[int] = set()
         until = time.monotonic() + 60
         while len(found) < 2 and time.monotonic() < until:

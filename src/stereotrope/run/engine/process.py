@@ -5,6 +5,7 @@ scripts without a guard can have it too. It ends when its input does, whatever b
 """
 
 import contextlib
+import importlib
 import os
 import pickle
 import sys
@@ -132,12 +133,9 @@ def _begin() -> None:
     replies.flush()
     path, n_processes = pickle.load(errands)
     sys.path[:] = path
-    from stereotrope.pictures import share_room  # noqa: PLC0415
-    from stereotrope.run.engine import process  # noqa: PLC0415
-
-    share_room(n_processes)
+    importlib.import_module("stereotrope.pictures").share_room(n_processes)
     # Not this file's own: what it pickles would be of ``__main__``.
-    process.serve(errands, replies)
+    importlib.import_module("stereotrope.run.engine.process").serve(errands, replies)
 
 
 if __name__ == "__main__":
