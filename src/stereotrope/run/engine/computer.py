@@ -86,7 +86,7 @@ class ThisComputer(Threads):
         delegate = _Delegate(stage, self._processes) if n > 1 else None
         if delegate is None or delegate.packed is None:
             return super().lanes(job)
-        self._processes.have(n)
+        self._processes.have(n, delegate)
         return Lanes(replace(job.job, stage=replace(stage, make=lambda: delegate)), job, n)
 
 
@@ -176,8 +176,9 @@ class _Processes:
         self._n, self._is_closed = 0, False
         self._alive: weakref.WeakValueDictionary[int, _Delegate] = weakref.WeakValueDictionary()
 
-    def have(self, n: int) -> None:
-        """Start as many as are missing."""
+    def have(self, n: int, of: _Delegate) -> None:
+        """Start as many as are missing; what is of a delegate is kept as long as that one is there."""
+        self._alive[of.number] = of
         for _ in range(n - self._n):
             self._free.put(self._started(n))
         self._n = max(self._n, n)
@@ -197,7 +198,6 @@ class _Processes:
 
         Raises Interrupted: They were closed.
         """
-        self._alive[of.number] = of
         one = self._free.get()
         try:
             if one is None:

@@ -54,12 +54,16 @@ def failure_as_bytes(error: BaseException) -> bytes:
     """Return an exception as bytes; one that cannot travel as another of the nearest kind that can."""
     state = {name: value for name, value in vars(error).items() if _travels(value)}
     as_it_was = tuple(arg if _travels(arg) else str(arg) for arg in error.args)
-    for kind in type(error).__mro__:
-        for come in (error, _Anew(kind, as_it_was, state), _Anew(kind, (str(error),), {})):
-            with contextlib.suppress(Exception):
-                data = pickle.dumps(come)
-                if str(pickle.loads(data)) == str(error):
-                    return data
+    anew = (
+        _Anew(kind, args, kept)
+        for kind in type(error).__mro__
+        for args, kept in ((as_it_was, state), ((str(error),), {}))
+    )
+    for come in (error, *anew):
+        with contextlib.suppress(Exception):
+            data = pickle.dumps(come)
+            if str(pickle.loads(data)) == str(error):
+                return data
     return pickle.dumps(_Anew(Exception, (str(error),), {}))
 
 
