@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -39,11 +40,35 @@ class Made:
     concentration: float = 1.0
 
 
+class MadeAudit(NamedTuple):
+    """Labels of an audit and what is true of it.
+
+    planted: Where a share differs from the baseline's.
+    shares: Of each value, by place; what prompts without end would show.
+    """
+
+    labels: pl.DataFrame
+    planted: set[Place]
+    shares: dict[Place, np.ndarray]
+
+    def difference(self, place: Place, value: str) -> float:
+        """How much more often a value (``v0`` …) is truly seen in a place than in the baseline."""
+        model, thing, _, attribute = place
+        both = self.shares[place], self.shares[model, thing, "base", attribute]
+        here, base = (of[int(value.removeprefix("v"))] for of in both)
+        return float(here - base)
+
+
 def made_labels(made: Made, seed: int) -> tuple[pl.DataFrame, set[Place]]:
-    """Tidy labels, and where something is planted. Attributes of a picture correlate at one half."""
+    """Tidy labels, and where something is planted."""
+    return made_audit(made, seed)[:2]
+
+
+def made_audit(made: Made, seed: int) -> MadeAudit:
+    """A made-up audit. Attributes of a picture correlate at one half."""
     rng = np.random.default_rng(seed)
     groups = ["base", *(f"g{i}" for i in range(1, made.groups))]
-    parts, planted = [], set[Place]()
+    parts, planted, true = [], set[Place](), dict[Place, np.ndarray]()
     each = made.n // made.prompts
     prompt, drawn_by = np.divmod(np.arange(made.n), each)
     for m in range(made.models):
@@ -61,6 +86,7 @@ def made_labels(made: Made, seed: int) -> tuple[pl.DataFrame, set[Place]]:
                     if group != "base" and rng.random() < made.planted:
                         share = _shifted(share, made.shift, rng)
                         planted.add((f"m{m}", f"o{o}", group, f"a{a}"))
+                    true[f"m{m}", f"o{o}", group, f"a{a}"] = share
                     cuts = norm.ppf(np.clip(np.cumsum(share)[:-1], 0, 1))
                     parts.append((m, o, group, a, np.searchsorted(cuts, drawn[:, a])))
     n = made.n
@@ -75,11 +101,12 @@ def made_labels(made: Made, seed: int) -> tuple[pl.DataFrame, set[Place]]:
         "seed": np.tile(drawn_by, len(parts)),
     }
     condition = pl.concat_str("generator", "object", "group", separator=" ")
-    return pl.DataFrame(named).select(
+    labels = pl.DataFrame(named).select(
         "generator", "object", "group", "attribute", "seed", pl.format("v{}", "value").alias("value"),
         image_id=pl.concat_str(condition, "number", separator=" "),
         prompt_id=pl.concat_str(condition, "prompt", separator=" "),
-    ), planted  # fmt: skip
+    )  # fmt: skip
+    return MadeAudit(labels, planted, true)
 
 
 def _shifted(share: np.ndarray, shift: float, rng: np.random.Generator) -> np.ndarray:
@@ -95,5 +122,10 @@ def _shifted(share: np.ndarray, shift: float, rng: np.random.Generator) -> np.nd
 def listed(found: pl.DataFrame) -> set[Place]:
     """Where findings tell of a difference."""
     told = found.filter(list="difference").select("scope", "attribute")
-    scopes = ((json.loads(scope), attribute) for scope, attribute in told.iter_rows())
-    return {(s["generator"], s["object"], s["group"], attribute) for s, attribute in scopes}
+    return {place_of(*row) for row in told.iter_rows()}
+
+
+def place_of(scope: str, attribute: str) -> Place:
+    """The place that a finding's scope and attribute name."""
+    s = json.loads(scope)
+    return s["generator"], s["object"], s["group"], attribute

@@ -181,3 +181,42 @@ def test_differences_cover(repeats: int) -> None:
         low, high = newcombe(*counts)
         covered = float(((low <= one - other) & (one - other <= high)).mean())
         assert covered > 0.93 - slack, (one, other, right, worse, n, covered)
+
+
+ERRS = {"alike": ((0.6, 0.6), (0.75, 0.75), (0.9, 0.9), (0.99, 0.99)), "unlike": ((0.95, 0.7),)}
+FEW_PROMPTS = [
+    *product((4, 6, 10, 20), (0.1, 0.3), ((0.1, 0.1), (0.3, 0.5), (0.9, 0.6), (0.5, 0.5)), (20, 50))
+]
+
+
+@pytest.mark.parametrize("errs", ERRS)
+@pytest.mark.parametrize(("repeats", "step"), [(100, 13), pytest.param(600, 1, marks=pytest.mark.slow)])
+def test_differences_and_shares_over_few_clusters_cover(errs: str, repeats: int, step: int, capsys) -> None:
+    """Both sides over 4 to 20 prompts, of which people labelled 20 or 50 pictures; never wider than labels."""
+    slack = 3.5 * np.sqrt(0.05 * 0.95 / repeats)
+    every: dict[tuple[str, int, float], list[float]] = {}
+    for m, icc, (one, other), n in FEW_PROMPTS[::step]:
+        for right, worse in ERRS[errs]:
+            rng = np.random.default_rng([m, int(10 * icc), *(int(100 * x) for x in (one, right, worse)), n])
+            size = 40 if m == 4 else 20
+            sides = [clusters(rng, repeats, m, size, n, p, r, icc) for p, r in ((one, right), (other, worse))]
+            powered = [prediction_powered_share(*side, clustered=True) for side in sides]
+            counts = [x for side in powered for x in (side.value * side.n_effective, side.n_effective)]
+            people = [(both[:, :, 1].sum(axis=-1), both.sum(axis=(-2, -1))) for both, _ in sides]
+            starts = np.arange(repeats) * m
+            alone = [x for y, of in people for x in effective_counts(y.ravel(), of.ravel(), starts=starts)]
+            case = (m, icc, one, other, right, worse, n)
+            for what, true, ends, labels in (
+                ("share", one, wilson(*counts[:2]), wilson(*alone[:2])),
+                ("difference", one - other, newcombe(*counts), newcombe(*alone)),
+            ):
+                low, high = ends
+                covered = float(((low <= true) & (true <= high)).mean())
+                every.setdefault((what, m, icc), []).append(covered)
+                assert covered > (0.92 if m < 8 else 0.93) - slack, (what, case, covered)
+                assert (high - low).mean() <= 1.02 * (labels[1] - labels[0]).mean(), (what, case)
+    assert min(map(np.mean, every.values())) > 0.94 - slack / 2
+    if step == 1:
+        with capsys.disabled():
+            for case, of in every.items():
+                print(f"\n{errs} {case}: {min(of):.3f}, {np.mean(of):.3f}, {max(of):.3f}", end="")

@@ -116,6 +116,63 @@ def test_intervals_of_the_measure_cover_whatever_the_annotators_errors() -> None
     assert 0.91 < np.mean(hits) < 0.99
 
 
+def over_prompts(
+    rng: np.random.Generator, shares: tuple[float, float], rights: tuple[float, float],
+    *, prompts: int, icc: float, repetitions: int, asked: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:  # fmt: skip
+    """An annotator's labels, and people's of some: two sides of 40 pictures a prompt; repetitions are objects.
+
+    Prompts' shares, and the annotator's accuracy on them, differ.
+    """
+    parts, shape, spread = [], (repetitions, prompts, 40), 1 / icc - 1
+    for side, share, right in zip(("women", "base"), shares, rights, strict=True):
+        true = rng.random(shape) < rng.beta(share * spread, (1 - share) * spread, (*shape[:2], 1))
+        seen = true ^ (rng.random(shape) >= rng.beta(right * 20, (1 - right) * 20, (*shape[:2], 1)))
+        number = rng.random((repetitions, prompts * 40)).argsort(axis=1).ravel()
+        thing, prompt, _ = (of.ravel() for of in np.indices(shape))
+        words = {name: np.where(of.ravel(), "red", "blue") for name, of in (("true", true), ("value", seen))}
+        frame = pl.DataFrame({"object": thing, "prompt": prompt, "asked": number < asked, **words})
+        frame = frame.with_columns(
+            prompt_id=pl.format("{}-{}-{}", pl.lit(side), "object", "prompt"), group=pl.lit(side),
+            image_id=pl.format("{}-{}", pl.lit(side), pl.int_range(pl.len())),
+        )  # fmt: skip
+        parts.append(frame.drop("prompt"))
+    both = pl.concat(parts).with_columns(attribute=pl.lit("hue"), generator=pl.lit("m"))
+    people = both.filter("asked").select("image_id", "attribute", value="true")
+    return both.drop("true", "asked"), people
+
+
+@pytest.mark.parametrize(
+    ("prompts", "icc", "rights", "repetitions"),
+    [
+        (6, 0.3, (0.9, 0.7), 60),
+        *(
+            pytest.param(prompts, icc, rights, 300, marks=pytest.mark.slow)
+            for prompts in (4, 10)
+            for icc in (0.1, 0.3)
+            for rights in ((0.6, 0.6), (0.9, 0.7), (0.99, 0.99))
+        ),
+    ],
+)
+def test_shares_and_differences_over_prompts_cover(
+    prompts: int, icc: float, rights: tuple[float, float], repetitions: int, capsys
+) -> None:
+    """From labels to rows, where the annotator errs more on one side; by its labels alone hardly any would."""
+    rng = np.random.default_rng([prompts, int(10 * icc), int(100 * rights[0])])
+    how = {"prompts": prompts, "icc": icc, "repetitions": repetitions, "asked": 30}
+    machine, people = over_prompts(rng, (0.3, 0.5), rights, **how)
+    differences = ppi_difference(machine, people, value="red")
+    shares = ppi_share(machine, people, value="red", by=["object", "group"])
+    least = (0.92 if prompts < 8 else 0.93) - 3 * np.sqrt(0.05 * 0.95 / repetitions)
+    told = (shares.filter(group="women"), 0.3), (shares.filter(group="base"), 0.5), (differences, -0.2)
+    covered = [float(((of["low"] <= true) & (of["high"] >= true)).mean()) for of, true in told]
+    if repetitions > 100:
+        with capsys.disabled():
+            print(f"\n{prompts} prompts, {icc}, {rights}: {np.round(covered, 3)}", end="")
+    assert min(covered) > least, covered
+    assert (differences["holds_for"] == "prompts like these").mean() > 0.98
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="value 'red' is not in of="):
         ppi_share(said(["red"]), said(["red"]), value="red", of=["blue"])
