@@ -226,10 +226,10 @@ def test_selected_differences_are_covered_by_their_intervals(units: str, capsys)
     every = np.concatenate(audits)
     told, missed, plain = every.sum(axis=0)
     parts = every[:, 1] / np.maximum(1, every[:, 0])
-    assert told > 300
+    assert told > 100
     assert parts.mean() <= 0.05 + 2 * parts.std() / math.sqrt(len(parts))
     assert missed <= binom.ppf(0.99, told, 0.05)
-    assert plain > 2 * missed
+    assert plain > missed
 
 
 def rows_of(kind: str, p: list[float], least: list[float], attributes: list[str]) -> list[Candidate]:

@@ -140,13 +140,7 @@ def width(table: Table) -> dict[str, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        kind if kind in ("captions", "people") else pytest.param(kind, marks=pytest.mark.slow)
-        for kind in SCORES
-    ],
-)
+@pytest.mark.parametrize("kind", SCORES)
 def test_intervals_over_shared_seeds_hold(kind: str) -> None:
     shown, of_prompts = drawn(40, (40, 5, 0.1, 0.2))
     labels = framed(base=shown)
@@ -237,14 +231,18 @@ def test_similarity_over_shared_seeds_stays_on_its_scale() -> None:
 @pytest.mark.parametrize("shape", [(4, 10), (10, 5), (20, 10), (40, 5), (40, 20)])
 def test_intervals_over_shared_seeds_hold_in_many_cases(shape: tuple[int, int], capsys) -> None:
     """Prompts, seeds: covered, and before seeds counted; how many times as wide."""
+    studies, every = 250, dict[str, list[float]]()
     for icc, of_seed in product((0.0, 0.1, 0.3), (0.0, 0.1, 0.2)):
-        shown, of_prompts = drawn(250, (*shape, icc, of_seed))
+        shown, of_prompts = drawn(studies, (*shape, icc, of_seed))
         labels = framed(base=shown)
-        for of in SCORES.values():
+        for kind, of in SCORES.items():
             told, blind = (of(one, of_prompts) for one in (labels, labels.drop("seed")))
             found, before, wide, narrow = held(told), held(blind), width(told), width(blind)
+            every.setdefault(kind, []).extend(found.values())
             with capsys.disabled():
                 for score, part in found.items():
                     grown = wide[score] / narrow[score]
                     print(f"\n{shape} {icc} {of_seed} {score}: {part:.3f} ({before[score]:.3f}) x{grown:.2f}")
-            assert min(found.values()) > 0.83
+    least = {kind: min(of) for kind, of in every.items()}
+    assert min(least.values()) > 0.92 - 2.33 * np.sqrt(0.92 * 0.08 / studies), least
+    assert min(np.mean(of) for of in every.values()) > 0.94

@@ -5,11 +5,14 @@ Each repetition is an attribute of its own, so that nothing is learnt of one fro
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy import special
 
-from stereotrope.measure import bds, share, share_difference
+from stereotrope.measure import bds, comparisons, share, share_difference
 from stereotrope.stats import js_divergence
 
 SIDES = {
@@ -91,3 +94,92 @@ def test_intervals_hold_what_is_true(
     assert held(rows, floor + (1 - floor) * true) > least
     if sides == "alike":
         assert (rows["p_value"] <= 0.05).mean() < 0.05 + 2.5 * error
+
+
+MARGIN = 0.2
+
+
+def two_sides(
+    rng: np.random.Generator, shares: tuple[float, float], *, prompts: int, pictures: int, icc: float,
+    studies: int, cells: int = 1, common: float | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """Pictures of two sides that show a value or not; studies are attributes, and objects their cells.
+
+    common: Correlation of the shares of a prompt that both sides were asked; None where each has its own.
+    """
+    shape, frames = (studies, cells, prompts, pictures), []
+    prompt = rng.normal(size=(*shape[:3], 1))
+    for group, of in zip(("base", "women"), shares, strict=True):
+        alone, shared = rng.normal(size=prompt.shape), common or 0.0
+        place = special.ndtr(np.sqrt(shared) * prompt + np.sqrt(1 - shared) * alone)
+        ends = of * (1 / icc - 1), (1 - of) * (1 / icc - 1)
+        shown = rng.random(shape) < (special.betaincinv(*ends, place) if 0 < of < 1 else of)
+        study, cell, number, _ = (axis.ravel() for axis in np.indices(shape))
+        frame = pl.DataFrame({"study": study, "cell": cell, "number": number, "shown": shown.ravel()})
+        asked = pl.lit(group if common is None else "both")
+        frames.append(
+            frame.select(
+                attribute=pl.format("a{}", "study"),
+                object=pl.format("o{}", "cell"),
+                prompt_id=pl.format("{}-{}-{}", asked, "cell", "number"),
+                image_id=pl.format("{}-{}", pl.lit(group), pl.int_range(pl.len())),
+                value=pl.when("shown").then(pl.lit("yes")).otherwise(pl.lit("no")),
+                group=pl.lit(group),
+                generator=pl.lit("m"),
+            )
+        )
+    return pl.concat(frames)
+
+
+def alike(frame: pl.DataFrame) -> tuple[float, float]:
+    """How often a comparison ends as alike, and how often it would if none were told to differ."""
+    found = comparisons(share_difference(frame), frame, margin=MARGIN)
+    inside = (pl.col("low") >= -MARGIN) & (pl.col("high") <= MARGIN)
+    return found.select((pl.col("verdict") == "alike").mean(), inside.mean()).row(0)
+
+
+ASKED = {
+    "own prompts": {},
+    "ten cells": {"cells": 10},
+    "same prompts": {"common": 0.0},
+    "same prompts, which both follow": {"common": 0.9},
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "prompts", "icc", "studies", "lower"),
+    [
+        ("own prompts", 20, 0.1, 60, (0.0, 0.7)),
+        ("same prompts, which both follow", 20, 0.3, 40, (0.4,)),
+        *(
+            pytest.param(
+                asked, prompts, icc, 250, (0.0, 0.1, 0.3, 0.4, 0.5, 0.7, 0.8), marks=pytest.mark.slow
+            )
+            for asked, prompts, icc in product(ASKED, (4, 6, 10, 20), (0.1, 0.3))
+        ),
+    ],
+)
+def test_sides_that_differ_by_the_margin_are_seldom_called_alike(
+    asked: str, prompts: int, icc: float, studies: int, lower: tuple[float, ...], capsys
+) -> None:
+    """Whether the margin is reached upwards or, as values are two, downwards."""
+    rates = []
+    how = {"prompts": prompts, "icc": icc, **ASKED[asked]}
+    how["studies"] = studies // int(how.get("cells", 1))
+    for pictures, least in product((10, 20), lower):
+        rng = np.random.default_rng([prompts, int(10 * icc), pictures, int(10 * least)])
+        told, inside = alike(two_sides(rng, (least, least + MARGIN), pictures=pictures, **how))
+        assert told <= inside
+        rates.append(inside)
+    if studies == 250:
+        with capsys.disabled():
+            print(f"\n{asked}, {prompts} prompts, {icc}: {np.mean(rates):.3f}, {max(rates):.3f}", end="")
+    assert max(rates) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / studies), rates
+    assert np.mean(rates) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / studies / len(rates)), rates
+
+
+def test_sides_that_are_alike_over_many_prompts_are_called_so() -> None:
+    rng = np.random.default_rng(5)
+    how = {"prompts": 20, "pictures": 20, "studies": 30}
+    assert alike(two_sides(rng, (0.1, 0.1), icc=0.1, **how))[0] > 0.9
+    assert alike(two_sides(rng, (0.5, 0.5), icc=0.3, common=0.9, **how))[0] > 0.5

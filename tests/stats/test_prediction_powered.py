@@ -192,7 +192,7 @@ FEW_PROMPTS = [
 @pytest.mark.parametrize("errs", ERRS)
 @pytest.mark.parametrize(("repeats", "step"), [(100, 13), pytest.param(600, 1, marks=pytest.mark.slow)])
 def test_differences_and_shares_over_few_clusters_cover(errs: str, repeats: int, step: int, capsys) -> None:
-    """Both sides over 4 to 20 prompts, of which people labelled 20 or 50 pictures; never wider than labels."""
+    """Both sides over 4 to 20 prompts, of which people labelled 20 or 50 pictures; none wider than labels."""
     slack = 3.5 * np.sqrt(0.05 * 0.95 / repeats)
     every: dict[tuple[str, int, float], list[float]] = {}
     for m, icc, (one, other), n in FEW_PROMPTS[::step]:
@@ -220,3 +220,28 @@ def test_differences_and_shares_over_few_clusters_cover(errs: str, repeats: int,
         with capsys.disabled():
             for case, of in every.items():
                 print(f"\n{errs} {case}: {min(of):.3f}, {np.mean(of):.3f}, {max(of):.3f}", end="")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "size", "taken"), [(20, 10, 5), (40, 20, 6), (40, 20, 10), (100, 10, 20)])
+@pytest.mark.parametrize(
+    ("part", "hit", "fail", "least"), [(0.5, 0.95, 0.6, 0.92), (0.8, 0.99, 0.02, 0.90)], ids=["half", "fifth"]
+)
+def test_prompts_taken_whole_cover_where_the_annotator_errs_by_prompt(
+    m: int, size: int, taken: int, part: float, hit: float, fail: float, least: float
+) -> None:
+    """The correlation is that of what people say; where errors correlate far more, less is covered."""
+    repeats, share = 2_000, 0.4
+    for icc in (0.1, 0.3):
+        rng = np.random.default_rng([m, taken, int(100 * icc)])
+        spread = 1 / icc - 1
+        shares = rng.beta(share * spread, (1 - share) * spread, (repeats, m))
+        hits = np.where(rng.random((repeats, m)) < part, hit, fail)
+        yes = rng.binomial(size, shares)
+        right, slip = rng.binomial(yes, hits), rng.binomial(size - yes, 1 - hits)
+        by_people = np.arange(m) < taken
+        both = np.stack([np.stack([size - yes - slip, slip], -1), np.stack([yes - right, right], -1)], -2)
+        said = right + slip
+        alone = np.stack([size - said, said], -1) * ~by_people[:, None]
+        covered, _ = held(both * by_people[:, None, None], alone, share, clustered=True)
+        assert covered > least - 3.5 * np.sqrt(0.05 * 0.95 / repeats), (m, icc, covered)

@@ -120,7 +120,7 @@ def over_prompts(
     rng: np.random.Generator, shares: tuple[float, float], rights: tuple[float, float],
     *, prompts: int, icc: float, repetitions: int, asked: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:  # fmt: skip
-    """An annotator's labels, and people's of some: two sides of 40 pictures a prompt; repetitions are objects.
+    """An annotator's labels, and people's of some: two sides, 40 pictures a prompt; repetitions are objects.
 
     Prompts' shares, and the annotator's accuracy on them, differ.
     """
@@ -157,7 +157,7 @@ def over_prompts(
 def test_shares_and_differences_over_prompts_cover(
     prompts: int, icc: float, rights: tuple[float, float], repetitions: int, capsys
 ) -> None:
-    """From labels to rows, where the annotator errs more on one side; by its labels alone hardly any would."""
+    """From labels to rows, whether the annotator errs as often on one side as on the other or not."""
     rng = np.random.default_rng([prompts, int(10 * icc), int(100 * rights[0])])
     how = {"prompts": prompts, "icc": icc, "repetitions": repetitions, "asked": 30}
     machine, people = over_prompts(rng, (0.3, 0.5), rights, **how)
