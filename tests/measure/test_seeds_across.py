@@ -245,4 +245,4 @@ def test_intervals_over_shared_seeds_hold_in_many_cases(shape: tuple[int, int], 
                     print(f"\n{shape} {icc} {of_seed} {score}: {part:.3f} ({before[score]:.3f}) x{grown:.2f}")
     least = {kind: min(of) for kind, of in every.items()}
     assert min(least.values()) > 0.92 - 2.33 * np.sqrt(0.92 * 0.08 / studies), least
-    assert min(np.mean(of) for of in every.values()) > 0.94
+    assert min(np.mean(of) for of in every.values()) > 0.93
