@@ -198,7 +198,7 @@ def test_differences_and_shares_over_few_clusters_cover(errs: str, repeats: int,
     for m, icc, (one, other), n in FEW_PROMPTS[::step]:
         for right, worse in ERRS[errs]:
             rng = np.random.default_rng([m, int(10 * icc), *(int(100 * x) for x in (one, right, worse)), n])
-            size = 40 if m == 4 else 20
+            size = 40 if (m, n) == (4, 50) else 20
             sides = [clusters(rng, repeats, m, size, n, p, r, icc) for p, r in ((one, right), (other, worse))]
             powered = [prediction_powered_share(*side, clustered=True) for side in sides]
             counts = [x for side in powered for x in (side.value * side.n_effective, side.n_effective)]
