@@ -94,6 +94,8 @@ _V = pa.list_(pa.float32())
 SCENARIO = "scenario"
 """Factor that says which prompts are wordings of one thing: these are alike, and are one unit of a number
 that spans several."""
+MITIGATION = "mitigation"
+"""Factor that says how a prompt was rewritten."""
 
 PROMPTS = (
     Column("prompt_id", _S, "short hash of text, negative prompt and factors"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -127,6 +128,57 @@ def test_power_is_that_of_many_whole_audits(n: int, shift: float, planted: float
         print(
             f"\n{n} pictures, shift {shift}, {planted:.0%} differ: predicted {predicted:.2f}, is {told:.2f}"
         )
+    assert predicted == pytest.approx(told, abs=0.05 + sampling)
+
+
+def of_prompts(base: Path, prompts: int, each: int) -> Plan:
+    """An audit of eight things and nine groups, with several prompts a condition."""
+    rows = [
+        f"a {k} {thing} for {group},{thing},{group}"
+        for thing in THINGS
+        for group in ("base", *(f"g{i}" for i in range(1, 10)))
+        for k in range(prompts)
+    ]
+    (base / "prompts.csv").write_text("\n".join(["text,object,group", *rows]), encoding="utf-8")
+    text = f"""\
+prompts: prompts.csv
+baseline: {{group: base}}
+images_per_prompt: {each}
+permutations: 9999
+generators: [calibrated]
+annotators: [colour]
+measures: [bds, share_difference, dominance_shift]
+"""
+    return st.Audit.from_text(text, base=base).plan()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("prompts", "each", "icc", "shift", "planted"),
+    [(5, 10, 0.1, 0.6, 0.1), (10, 4, 0.3, 0.6, 0.1), (10, 10, 0.1, 0.4, 0.1), (3, 10, 0.1, 0.6, 0.1)],
+)
+def test_power_over_prompts_is_that_of_whole_audits(
+    tmp_path, capsys, prompts: int, each: int, icc: float, shift: float, planted: float
+) -> None:
+    power = Power(of_prompts(tmp_path, prompts, each), icc=icc)
+    made = Made(
+        n=prompts * each,
+        prompts=prompts,
+        icc=icc,
+        models=1,
+        objects=8,
+        groups=10,
+        attributes=2,
+        values=(4, 4),
+        planted=planted,
+        shift=shift,
+    )
+    told, differing = simulated_power(power, made, 24)
+    predicted = power.power(shift, planted)
+    sampling = 1.65 * math.sqrt(told * (1 - told) / differing)
+    with capsys.disabled():
+        said = f"{prompts} prompts of {each}, correlation {icc}, shift {shift}"
+        print(f"\n{said}: predicted {predicted:.2f}, is {told:.2f}")
     assert predicted == pytest.approx(told, abs=0.05 + sampling)
 
 

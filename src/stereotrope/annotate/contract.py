@@ -201,6 +201,10 @@ class Annotator:
         """Attributes that a picture of a prompt with these levels should have."""
         return self.attributes
 
+    def elements(self, levels: Mapping[str, str | None]) -> Mapping[str, Sequence[str]]:
+        """Lists of which such a picture may have several: attribute → what may stand in it."""
+        return {}
+
     def sets(self, images: pl.DataFrame) -> list[tuple[str, ...]]:
         """Image ids of each set: by default the pictures of one prompt and generator, ``size`` by ``size``.
 

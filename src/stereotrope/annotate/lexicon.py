@@ -75,6 +75,12 @@ class LexiconAnnotator(Annotator):
             if one.of is None or (known and own in {each.casefold() for each in one.of})
         )
 
+    def elements(self, levels: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
+        """Return the elements of the lists that the prompt with these levels has."""
+        own = str(levels.get(self.factor)).strip().casefold()
+        entries = (entry for name, entry in self.lexicon.prompts.items() if name.casefold() == own)
+        return {name: tuple(one.elements) for entry in entries for name, one in entry.lists.items()}
+
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the labels of the captions, in the order of the images.
 

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -58,30 +58,31 @@ def _left_out(tidy: pl.DataFrame, which: pl.DataFrame, reason: str) -> pl.DataFr
     ).drop("_out")
 
 
-def estimate(
+@dataclass(frozen=True)
+class Scored:
+    """What the measures of a plan give.
+
+    estimates: Of all measures.
+    looks: The labels of how pictures look that enter.
+    frames: What measures took, by what these need.
+    """
+
+    estimates: pl.DataFrame
+    looks: pl.DataFrame
+    frames: Mapping[str, Sequence[pl.DataFrame]]
+
+
+def score(
     subjects: Subjects,
     tidy: pl.DataFrame,
     sources: TableSources,
     watcher: Watcher,
     *,
-    said: Mapping[str, Any],
-    at: RunLook,
     reference: pl.DataFrame | None = None,
     partial: bool = False,
     stop: threading.Event | None = None,
-) -> tuple[pl.DataFrame, measure.RunFindings]:
-    """Compute every measure of the plan, and compare what it tests.
-
-    With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
-    there is one row without a value that says why; rates that need no baseline are computed without it.
-    Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a second
-    time without these, as a subset. When ``stop`` is set the part of a measure at hand is finished and
-    :class:`~stereotrope.errors.Interrupted` raised.
-
-    tidy: The frame of :func:`tidy_labels_of_run`.
-    said: What further tables say beside.
-    at: Which look at the run it is.
-    """
+) -> Scored:
+    """Compute every measure of the plan; for the arguments see :func:`estimate`."""
     plan, images = subjects.plan, subjects.images
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
     looks, kept = _looks(tidy), _keeping(tidy)
@@ -110,14 +111,42 @@ def estimate(
     done = _computed(calls, tables, frames, both, watcher, stop, partial)
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
-    estimates = _stack(done)
+    return Scored(_stack(done), tables.looks, _taken(calls, frames))
+
+
+def estimate(
+    subjects: Subjects,
+    tidy: pl.DataFrame,
+    sources: TableSources,
+    watcher: Watcher,
+    *,
+    said: Mapping[str, Any],
+    at: RunLook,
+    reference: pl.DataFrame | None = None,
+    partial: bool = False,
+    stop: threading.Event | None = None,
+) -> tuple[pl.DataFrame, measure.RunFindings]:
+    """Compute every measure of the plan, and compare what it tests.
+
+    With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
+    there is one row without a value that says why; rates that need no baseline are computed without it.
+    Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a second
+    time without these, as a subset. When ``stop`` is set the part of a measure at hand is finished and
+    :class:`~stereotrope.errors.Interrupted` raised.
+
+    tidy: The frame of :func:`tidy_labels_of_run`.
+    said: What further tables say beside.
+    at: Which look at the run it is.
+    """
+    plan = subjects.plan
+    scored = score(subjects, tidy, sources, watcher, reference=reference, partial=partial, stop=stop)
     with _telling(watcher, stop, "findings", _AFTER_ALL):
         found = measure.RunFindings.of(
-            estimates,
-            _answered(plan, tables.looks) if partial else tables.looks,
-            images=images,
+            scored.estimates,
+            _answered(plan, scored.looks) if partial else scored.looks,
+            images=subjects.images,
             read=sources.labels,
-            frames=_taken(calls, frames),
+            frames=scored.frames,
             said={**said, UNDELIVERED: plan.undelivered},
             failed=_judged(plan, "fail"),
             proven=_proven(plan),
@@ -126,7 +155,7 @@ def estimate(
             look=at.look,
         )
     watcher.doing("measure", "")
-    return estimates, found
+    return scored.estimates, found
 
 
 def estimate_counts(

@@ -78,6 +78,15 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
         return [*_drawing(plan, ledger), *_probing(plan, ledger), *looks]
 
 
+def price_of(plan: Plan, times: float = 1.0) -> tuple[float, float] | None:
+    """Least and most US dollars of an audit with so many times as many pictures; None where not known."""
+    asked = [one.expected for one in outstanding(plan, Path()) if one.expected is not None]
+    if any(one.cost is None for one in asked if one.calls):
+        return None
+    low, high = (sum(one.cost[at] for one in asked if one.cost is not None) for at in (0, 1))
+    return low * times, high * times
+
+
 def reserve_in(plan: Plan, folder: Path | str) -> Reserve:
     """What the labels of a run folder may cost at most, as a run would keep it back; reads only."""
     with _ledger(Path(folder)) as ledger:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.crossing import Among, crossing_among
+from stereotrope.audit.made_run import refuse_counted
 from stereotrope.audit.made_shares import MANY_VALUES, drawn_shares, shifted, spread_out
-from stereotrope.audit.outstanding import outstanding
+from stereotrope.audit.outstanding import price_of
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.representatives import representatives
 from stereotrope.audit.simulated import Simulated
@@ -43,6 +43,8 @@ _EVENLY = (np.arange(500) + 0.5) / 500
 _MOST = 5_000
 """Pictures of a condition beyond which nobody is told to draw them."""
 _COARSE = {"n_permutations": 1, "n_bootstrap": 0}
+_LOT = "_lot"
+"""Which conditions are measured together, where a small audit is made up several times."""
 _TRIED = 40
 """Comparisons that tell which measures test what is made up."""
 _PER_STEP = 5
@@ -74,6 +76,7 @@ class Power:
     _powers: dict[tuple[float, float, int | None], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        refuse_counted(self.plan)
         for name in ("chance", "icc", "alpha"):
             if not 0 <= (given := getattr(self, name)) < 1:
                 raise UsageError(f"power: {name} must lie in [0, 1), found {given}")
@@ -187,11 +190,7 @@ class Power:
 
     def price(self, n: int) -> tuple[float, float] | None:
         """Least and most US dollars of the audit with ``n`` pictures a condition; None where not known."""
-        asked = [one.expected for one in outstanding(self.plan, Path()) if one.expected is not None]
-        if any(one.cost is None for one in asked if one.calls):
-            return None
-        low, high = (sum(one.cost[at] for one in asked if one.cost is not None) for at in (0, 1))
-        return low * n / self.n, high * n / self.n
+        return price_of(self.plan, n / self.n)
 
     @cached_property
     def _comparing(self) -> list[MeasureCall]:
@@ -313,7 +312,10 @@ class Power:
         return (
             everything.join(again.to_frame(), how="cross")
             .with_columns(pl.format("{} {}", GENERATOR, "_again").alias(GENERATOR))
-            .drop("_again")
+            .with_columns(
+                pl.col("_again").cast(pl.Int64) // max(1, self._conditions.height // everything.height)
+            )
+            .rename({"_again": _LOT})
         )
 
     def _simulated(self, shift: float, n: int) -> Simulated:
@@ -324,7 +326,9 @@ class Power:
         places = _places(n)
         while sum(part.height for part in found) < places / 2 and len(found) < _ROUNDS:
             labels = self._labels(self._sample(len(found), places), n, shift, rng)
-            found.append(self._planted(self._compared(labels, self._simulating, margin)))
+            # Measured by as many conditions as the audit has: these tell how alike pictures of a prompt are.
+            lots = labels.partition_by(_LOT, include_key=False) if _LOT in labels.columns else [labels]
+            found += [self._planted(self._compared(lot, self._simulating, margin)) for lot in lots]
         rows = pl.concat(found)
         return Simulated(
             rows["p_value"].to_numpy(),

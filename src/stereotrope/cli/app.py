@@ -172,20 +172,23 @@ def power_of_audit(
         float,
         typer.Option("--icc", min=0, max=0.99, help="How alike pictures of one prompt are, of several."),
     ] = 0.1,
+    half: Annotated[
+        float, typer.Option("--within", min=0.001, help="Half of the width that an interval may have.")
+    ] = 0.1,
     as_json: AsJson = False,
 ) -> None:
-    """Say how small a difference an audit would find, and how many pictures one needs.
+    """Say how small a difference an audit would find, how wide its intervals
+    would be, and how many pictures that takes.
 
     Simulates labels for the audit's design and runs its own measures over them,
     all comparisons tested against one another as in the run. Nothing is drawn
     or asked; it takes seconds to a minute.
     """
     from stereotrope.audit import Audit
-    from stereotrope.audit.power import Power
     from stereotrope.cli.power import print_power
 
-    power = Power(Audit.from_yaml(audit, seed=settings.seed).plan(), chance=chance, icc=icc)
-    print_power(power, shift, settings, as_json=as_json)
+    plan = Audit.from_yaml(audit, seed=settings.seed).plan()
+    print_power(plan, shift, half, settings, as_json=as_json, chance=chance, icc=icc)
 
 
 @app.command(rich_help_panel="On a run")

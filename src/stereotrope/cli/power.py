@@ -1,24 +1,75 @@
-"""``stereotrope power``: the least shift that an audit would find, and the pictures for a wanted one."""
+"""``stereotrope power``: the least shift that an audit would find, its intervals, and what pictures cost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from stereotrope.errors import AuditFileError
 from stereotrope.escape import terminal
 from stereotrope.report.numbers import count, dollars
 from stereotrope.terminal import console, print_json, print_line, print_rows, safe
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stereotrope.audit import Plan
     from stereotrope.audit.power import Power
+    from stereotrope.audit.precision import Precision
     from stereotrope.commands import Settings
 
 _NONE = "none"
 
 
-def powers(power: Power, shift: float) -> dict[str, Any]:
-    """What is said of an audit, for scripts; null where nothing can be said."""
+def print_power(
+    plan: Plan,
+    shift: float,
+    half: float,
+    settings: Settings,
+    *,
+    as_json: bool,
+    chance: float,
+    icc: float,
+) -> None:
+    """Print what an audit would find, and how exact its numbers would be.
+
+    shift: Of one value's share, that matters.
+    half: Of the width of an interval, that is wanted.
+    chance, icc: Of :class:`stereotrope.audit.power.Power`.
+    Raises AuditFileError: Neither can be made up for the audit.
+    """
+    from stereotrope.audit.power import Power
+    from stereotrope.audit.precision import Precision
+
+    precision = Precision(plan, half, icc)
+    intervals = list(_intervals(precision))
+    told: dict[str, Any] = {}
+    why = None
+    try:
+        power = Power(plan, chance, icc)
+        told = _powers(power, shift)
+    except AuditFileError as error:
+        if not intervals:
+            raise
+        why = str(error)
+    if as_json:
+        print_json({**told, "refused": why, "half_width": half, "intervals": intervals})
+        return
+    out = console(settings)
+    print_line(Text(terminal(plan.title), style="bold"), out)
+    if why is None:
+        _print_found(power, told, out)
+    else:
+        print_line(safe(f"Differences: {why.partition('power: ')[2] or why}"), out)
+    if intervals:
+        out.print()
+        _print_intervals(precision, intervals, out)
+
+
+def _powers(power: Power, shift: float) -> dict[str, Any]:
+    """What is said of differences, for scripts; null where nothing can be said."""
     from stereotrope.audit.power import SPREADS
 
     found = []
@@ -26,14 +77,13 @@ def powers(power: Power, shift: float) -> dict[str, Any]:
         if 0 < spread * power.n_comparisons <= 1:
             continue
         n = power.pictures(shift, spread)
-        cost = None if n is None else power.price(n)
         found.append(
             {
                 "differ": name,
                 "smallest_shift": power.smallest(spread),
                 "power": power.power(shift, spread),
                 "pictures": n,
-                "cost": None if cost is None else list(cost),
+                "cost": _cost(None if n is None else power.price(n)),
             }
         )
     return {
@@ -50,15 +100,30 @@ def powers(power: Power, shift: float) -> dict[str, Any]:
     }
 
 
-def print_power(power: Power, shift: float, settings: Settings, *, as_json: bool) -> None:
-    """Print what an audit would find."""
-    told = powers(power, shift)
-    if as_json:
-        print_json(told)
-        return
-    out = console(settings)
+def _intervals(precision: Precision) -> Iterator[dict[str, Any]]:
+    """What is said of intervals, for scripts; null where nothing can be said."""
+    for width in precision.widths:
+        n = precision.pictures(width)
+        yield {
+            "measure": width.measure,
+            "definition": width.definition,
+            "by": list(width.by),
+            "mean_over": width.aggregate,
+            "all_attributes": width.attributes,
+            "n": width.n,
+            "half_width": width.half,
+            "pictures": n,
+            "times_prompts": None if n is not None else precision.prompts(width),
+            "cost": _cost(None if n is None else precision.price(n)),
+        }
+
+
+def _cost(of: tuple[float, float] | None) -> list[float] | None:
+    return None if of is None else list(of)
+
+
+def _print_found(power: Power, told: dict[str, Any], out: Console) -> None:
     of = count(told["comparisons"], "comparison")
-    print_line(Text(terminal(power.plan.title), style="bold"), out)
     for line in (
         f"{of} of {count(power.n, 'picture')} a condition; false discovery rate {power.alpha:g} over all, of "
         f"which the first look at the run has {power.level:.2g} (`looks`).",
@@ -69,11 +134,11 @@ def print_power(power: Power, shift: float, settings: Settings, *, as_json: bool
     columns = [
         "comparisons that differ",
         f"smallest shift found {power.chance:.0%}",
-        f"a shift of {shift:g} is found",
+        f"a shift of {told['shift']:g} is found",
         f"pictures for {power.chance:.0%}",
         "price",
     ]
-    print_rows("", columns, [_row(one) for one in told["found"]], out, named=1)
+    print_rows("", columns, [_found(one) for one in told["found"]], out, named=1)
     out.print()
     clustered = power.most_prompts > 1
     for line in (
@@ -86,12 +151,47 @@ def print_power(power: Power, shift: float, settings: Settings, *, as_json: bool
             print_line(safe(line), out)
 
 
-def _row(one: dict[str, Any]) -> list[str]:
-    shift, n, cost = one["smallest_shift"], one["pictures"], one["cost"]
+def _found(one: dict[str, Any]) -> list[str]:
+    shift, n = one["smallest_shift"], one["pictures"]
     return [
         one["differ"],
         _NONE if shift is None else f"{shift:.2f}",
         f"{one['power']:.0%}",
         "more than 5000" if n is None else str(n),
-        "not known, add `price:`" if cost is None else "–".join(dict.fromkeys(map(dollars, cost))),
+        _price(one["cost"]),
+    ]
+
+
+def _price(cost: list[float] | None) -> str:
+    return "not known, add `price:`" if cost is None else "–".join(dict.fromkeys(map(dollars, cost)))
+
+
+def _print_intervals(precision: Precision, intervals: list[dict[str, Any]], out: Console) -> None:
+    columns = ["number", "for each", "±", f"pictures a prompt for ±{precision.half:g}", "price"]
+    rows = [_interval(one) for one in intervals]
+    print_rows(f"Intervals of {precision.n:.3g} pictures a prompt", columns, rows, out, named=2)
+    out.print()
+    lines = [
+        "± is half of a typical interval: simulated with the audit's own measures, shares drawn evenly from "
+        "all that are possible, nothing refused, models alike; pictures of one prompt correlate at "
+        f"{precision.icc:g} (`--icc`) where a number spans several.",
+        "“× prompts”: more pictures do not help, prompts (or what it is a mean over) differ by more; so many "
+        "times as many would.",
+    ]
+    if precision.unknown:
+        lines.append(f"Not made up: {', '.join(precision.unknown)}.")
+    for line in lines:
+        print_line(safe(line), out)
+
+
+def _interval(one: dict[str, Any]) -> list[str]:
+    n = one["pictures"]
+    named = [one["measure"], "all attributes" if one["all_attributes"] else "", one["definition"]]
+    kinds = ", ".join(filter(None, [*named[:2], f"mean over {one['mean_over']}" if one["mean_over"] else ""]))
+    return [
+        kinds,
+        ", ".join(one["by"]) or "–",
+        f"{one['half_width']:.2g}",
+        f"× {one['times_prompts']:.2g} prompts" if n is None else str(n),
+        "–" if n is None else _price(one["cost"]),
     ]
