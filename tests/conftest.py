@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 # Several workers share the processors; threads of their own would take turns. Polars reads it when imported.
 for _threads in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
+
+# No test depends on how busy a machine is.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
 DEVICE = os.environ.get("STEREOTROPE_TEST_DEVICE", "cpu")

@@ -13,7 +13,7 @@ import stereotrope as st
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.audit.made_run import made_scores
 from stereotrope.audit.power import Power
-from stereotrope.audit.precision import Precision, Width
+from stereotrope.audit.precision import AuditPrecision, Width
 from stereotrope.cli.app import app
 from stereotrope.errors import AuditFileError, UsageError
 from stereotrope.lexicon import read_lexicon
@@ -40,8 +40,8 @@ def yes_no(n: int = 40, things: int = 6, *, by: str = ", thing", models: tuple[s
     )
 
 
-def precision_of(text: str, half: float = 0.1, icc: float = 0.1) -> Precision:
-    return Precision(st.Audit.from_text(text).plan(), half, icc)
+def precision_of(text: str, half: float = 0.1, icc: float = 0.1) -> AuditPrecision:
+    return AuditPrecision(st.Audit.from_text(text).plan(), half, icc)
 
 
 @pytest.fixture(autouse=True)
@@ -183,7 +183,7 @@ annotators:
   - {labels: people.csv, name: people, attributes: [colour], reference: true}
 measures: [{share: {attribute: colour, by: [generator, annotator]}}]
 """
-    precision = Precision(st.Audit.from_text(text, base=tmp_path).plan())
+    precision = AuditPrecision(st.Audit.from_text(text, base=tmp_path).plan())
     assert {width.measure for width in precision.widths} == {"share"}
 
 
@@ -205,7 +205,7 @@ measures: [{share: colour}]
 """
     plan = st.Audit.from_text(text, base=tmp_path).plan()
     told = r"audit.yaml:1: power: label files are counted, and not read picture by picture; take out `counted"
-    for made in (Precision, Power):
+    for made in (AuditPrecision, Power):
         with pytest.raises(AuditFileError, match=told):
             made(plan)
 

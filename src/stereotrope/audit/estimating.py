@@ -59,7 +59,7 @@ def _left_out(tidy: pl.DataFrame, which: pl.DataFrame, reason: str) -> pl.DataFr
 
 
 @dataclass(frozen=True)
-class Scored:
+class MeasuredRun:
     """What the measures of a plan give.
 
     estimates: Of all measures.
@@ -72,7 +72,7 @@ class Scored:
     frames: Mapping[str, Sequence[pl.DataFrame]]
 
 
-def score(
+def measured_run(
     subjects: Subjects,
     tidy: pl.DataFrame,
     sources: TableSources,
@@ -81,7 +81,7 @@ def score(
     reference: pl.DataFrame | None = None,
     partial: bool = False,
     stop: threading.Event | None = None,
-) -> Scored:
+) -> MeasuredRun:
     """Compute every measure of the plan; for the arguments see :func:`estimate`."""
     plan, images = subjects.plan, subjects.images
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
@@ -111,7 +111,7 @@ def score(
     done = _computed(calls, tables, frames, both, watcher, stop, partial)
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
-    return Scored(_stack(done), tables.looks, _taken(calls, frames))
+    return MeasuredRun(_stack(done), tables.looks, _taken(calls, frames))
 
 
 def estimate(
@@ -139,7 +139,7 @@ def estimate(
     at: Which look at the run it is.
     """
     plan = subjects.plan
-    scored = score(subjects, tidy, sources, watcher, reference=reference, partial=partial, stop=stop)
+    scored = measured_run(subjects, tidy, sources, watcher, reference=reference, partial=partial, stop=stop)
     with _telling(watcher, stop, "findings", _AFTER_ALL):
         found = measure.RunFindings.of(
             scored.estimates,

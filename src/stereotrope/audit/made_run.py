@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from stereotrope.audit.estimating import Scored, score, tidy_labels_of_run
+from stereotrope.audit.estimating import MeasuredRun, measured_run, tidy_labels_of_run
 from stereotrope.audit.made_shares import drawn_shares
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import Subjects
@@ -33,7 +33,7 @@ OPEN_VALUES = 4
 _PLACED = ["condition", "prompt", "unit"]
 
 
-def made_scores(plan: Plan, factor: float, *, icc: float, seed: Sequence[int]) -> Scored:
+def made_scores(plan: Plan, factor: float, *, icc: float, seed: Sequence[int]) -> MeasuredRun:
     """What the measures of a plan read of pictures and labels that are made up for its design.
 
     Every picture can be used, and everything that is asked of it is answered, by all annotators alike. The
@@ -55,7 +55,7 @@ def made_scores(plan: Plan, factor: float, *, icc: float, seed: Sequence[int]) -
     vectors = pl.DataFrame(schema=polars_types(EMBEDDINGS))
     sources = TableSources(made.prompts, images, labels, subjects.table(labels), vectors, made.annotators)
     tidy = tidy_labels_of_run(subjects, labels)
-    return score(subjects, tidy, sources, Silent(), partial=True)
+    return measured_run(subjects, tidy, sources, Silent(), partial=True)
 
 
 def refuse_counted(plan: Plan) -> None:

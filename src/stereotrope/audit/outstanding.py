@@ -78,7 +78,7 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
         return [*_drawing(plan, ledger), *_probing(plan, ledger), *looks]
 
 
-def price_of(plan: Plan, times: float = 1.0) -> tuple[float, float] | None:
+def audit_price(plan: Plan, times: float = 1.0) -> tuple[float, float] | None:
     """Least and most US dollars of an audit with so many times as many pictures; None where not known."""
     asked = [one.expected for one in outstanding(plan, Path()) if one.expected is not None]
     if any(one.cost is None for one in asked if one.calls):

@@ -16,7 +16,7 @@ from stereotrope import measure
 from stereotrope.audit.crossing import Among, crossing_among
 from stereotrope.audit.made_run import refuse_counted
 from stereotrope.audit.made_shares import MANY_VALUES, drawn_shares, shifted, spread_out
-from stereotrope.audit.outstanding import price_of
+from stereotrope.audit.outstanding import audit_price
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.representatives import representatives
 from stereotrope.audit.simulated import Simulated
@@ -190,7 +190,7 @@ class Power:
 
     def price(self, n: int) -> tuple[float, float] | None:
         """Least and most US dollars of the audit with ``n`` pictures a condition; None where not known."""
-        return price_of(self.plan, n / self.n)
+        return audit_price(self.plan, n / self.n)
 
     @cached_property
     def _comparing(self) -> list[MeasureCall]:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.audit.made_run import made_scores, refuse_counted
-from stereotrope.audit.outstanding import price_of
+from stereotrope.audit.outstanding import audit_price
 from stereotrope.audit.plan import Plan
 from stereotrope.errors import UsageError
 from stereotrope.measure import GENERATOR
@@ -94,7 +94,7 @@ class Width:
 
 
 @dataclass(frozen=True, eq=False)
-class Precision:
+class AuditPrecision:
     """Typical intervals of the measures of an audit, by simulation of a run.
 
     What is made up: :func:`stereotrope.audit.made_run.made_scores`. What does not vary in it, such as
@@ -166,7 +166,7 @@ class Precision:
 
     def price(self, n: float) -> tuple[float, float] | None:
         """Least and most US dollars of the audit with ``n`` pictures of a prompt; None where not known."""
-        return price_of(self.plan, n / self.n)
+        return audit_price(self.plan, n / self.n)
 
     @cached_property
     def _quick(self) -> Plan:

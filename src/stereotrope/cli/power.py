@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from stereotrope.audit import Plan
     from stereotrope.audit.power import Power
-    from stereotrope.audit.precision import Precision
+    from stereotrope.audit.precision import AuditPrecision
     from stereotrope.commands import Settings
 
 _NONE = "none"
@@ -41,9 +41,9 @@ def print_power(
     Raises AuditFileError: Neither can be made up for the audit.
     """
     from stereotrope.audit.power import Power
-    from stereotrope.audit.precision import Precision
+    from stereotrope.audit.precision import AuditPrecision
 
-    precision = Precision(plan, half, icc)
+    precision = AuditPrecision(plan, half, icc)
     intervals = list(_intervals(precision))
     told: dict[str, Any] = {}
     why = None
@@ -100,7 +100,7 @@ def _powers(power: Power, shift: float) -> dict[str, Any]:
     }
 
 
-def _intervals(precision: Precision) -> Iterator[dict[str, Any]]:
+def _intervals(precision: AuditPrecision) -> Iterator[dict[str, Any]]:
     """What is said of intervals, for scripts; null where nothing can be said."""
     for width in precision.widths:
         n = precision.pictures(width)
@@ -166,7 +166,7 @@ def _price(cost: list[float] | None) -> str:
     return "not known, add `price:`" if cost is None else "–".join(dict.fromkeys(map(dollars, cost)))
 
 
-def _print_intervals(precision: Precision, intervals: list[dict[str, Any]], out: Console) -> None:
+def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]], out: Console) -> None:
     columns = ["number", "for each", "±", f"pictures a prompt for ±{precision.half:g}", "price"]
     rows = [_interval(one) for one in intervals]
     print_rows(f"Intervals of {precision.n:.3g} pictures a prompt", columns, rows, out, named=2)
