@@ -80,16 +80,14 @@ def of_agreement(labels: pl.DataFrame, _: np.ndarray) -> Table:
     return rows.select("low", "high", "method", score="definition", true=true)
 
 
-def of_concentration(labels: pl.DataFrame, of_prompts: np.ndarray) -> Table:
-    """Of these prompts, which a study's share is of."""
-    names = [f"a{study}" for study in range(len(of_prompts))]
+def of_concentration(labels: pl.DataFrame, _: np.ndarray) -> Table:
+    names = labels["attribute"].unique().to_list()
     rows = measure.vac(labels, taxonomy={name: ["pink", "grey"] for name in names}, n_bootstrap=300)
+    rows = rows.filter(pl.col("measure") == "vac_rarefied", pl.col("attribute") != "all")
     m = np.arange(11)
     even = np.array([bits(of / 10) for of in m])
-    read = [float(special.binom(10, m) * p**m * (1 - p) ** (10 - m) @ even) for p in (*of_prompts, 0.5)]
-    true = pl.DataFrame({"attribute": names, "true": 1 - np.array(read[:-1]) / read[-1]})
-    rows = rows.filter(pl.col("measure") == "vac_rarefied").join(true, on="attribute")
-    return rows.select("low", "high", "method", score=pl.lit("vac_rarefied"), true="true")
+    read, most = (float(special.binom(10, m) * p**m * (1 - p) ** (10 - m) @ even) for p in (SHARE, 0.5))
+    return rows.select("low", "high", "method", score=pl.lit("vac_rarefied"), true=pl.lit(1 - read / most))
 
 
 def embedded(labels: pl.DataFrame) -> pl.DataFrame:

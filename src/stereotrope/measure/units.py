@@ -102,6 +102,11 @@ def units_of(*sides: ArrayLike) -> tuple[Claim, list[_Ints]]:
     return claim, [codes[start:end] for start, end in pairwise(ends)]
 
 
+def scope_of_levels(n: int) -> str:
+    """What an interval or p over so many levels, scenarios or queries speaks of."""
+    return LIKE_THESE if n >= FEWEST_PROMPTS else THESE_PROMPTS
+
+
 def unit_ids(columns: Sequence[str], within: Sequence[str] = (), counts: pl.Expr | None = None) -> pl.Expr:
     """Prompt of each row, or its scenario where this is the unit; null where it is not known.
 

@@ -65,6 +65,7 @@ from stereotrope.stats.intervals import (
     wilson,
 )
 from stereotrope.stats.item_correlation import shuffled_pearson
+from stereotrope.stats.linear import linear_interval
 from stereotrope.stats.means import (
     mean_interval,
     mean_over_units,
@@ -208,6 +209,7 @@ __all__ = [
     "kernel_alignment",
     "krippendorff_alpha",
     "least_js",
+    "linear_interval",
     "look_alpha",
     "mean_cosine",
     "mean_interval",

@@ -53,6 +53,14 @@ def test_intervals_need_six_objects_and_hold_for_objects_like_these() -> None:
     assert rows["holds_for"].to_list() == ["prompts like these"] * 3
 
 
+def test_an_agreement_of_three_objects_has_no_interval_and_speaks_of_these() -> None:
+    three = {f"o{i}": [0.1 + i / 50, 0.5 - i / 10, 0.3] for i in range(3)}
+    row = default_rank(scores(three, ["a", "b", "c"])).row(-1, named=True)
+    assert (row["measure"], row["low"], row["flags"]) == ("default_rank_agreement", None, "few_levels")
+    assert row["p_value"] is not None
+    assert row["holds_for"] == "these prompts"
+
+
 def test_raw_scores_can_be_ranked() -> None:
     table = scores({"car": [0.3, 0.1], "cup": [0.5, 0.1]}, ["a", "b"])
     assert default_rank(table)["value"].to_list() == pytest.approx([2, 1, 1])

@@ -66,7 +66,7 @@ def test_capped_asks_no_more_values_of_the_images_than_they_could_show(make_labe
     listed = {"style": [f"v{i}" for i in range(60)] + ["a", "b", "c", "d"]}
     row = plain(vac(frame, taxonomy=listed, definition="capped", **QUICK), attribute="style")
     assert row["value"] == pytest.approx(0.0, abs=1e-12)
-    assert (row["definition"], row["flags"]) == ("capped", "small_n")
+    assert (row["definition"], row["flags"]) == ("capped", "small_n,no_prompt_id")
     # Equation 3 of the paper divides by log2 of all 64 values, of which four images show 2 bits of 6.
     row = plain(vac(frame, taxonomy=listed, **QUICK), attribute="style")
     assert (row["definition"], row["value"]) == ("paper", pytest.approx(1 - 2 / 6))
@@ -102,7 +102,7 @@ def test_too_few_labels_have_no_rarefied_score(make_labels: MakeLabels) -> None:
     mean = rarefied(found, group="base", attribute="all")
     assert mean["value"] == pytest.approx(rarefied(found, group="base", attribute="style")["value"])
     assert "few_attributes" in str(mean["flags"])
-    assert plain(found, group="base", attribute="all")["flags"] == "small_n"
+    assert plain(found, group="base", attribute="all")["flags"] == "small_n,no_prompt_id"
     assert mean["n"] == 10
     with pytest.raises(UsageError, match="vac: pictures must be at least 2, found 1"):
         vac(ten, pictures=1)
@@ -181,7 +181,7 @@ def test_an_attribute_of_one_value_is_excluded_and_said(styles: pl.DataFrame) ->
     assert (text["value"], text["undefined"], text["n"]) == (None, "only one value is possible", 12)
     mean = plain(found, group="base", attribute="all")
     assert mean["value"] == pytest.approx(1 - 1.5 / math.log2(3))
-    assert mean["flags"] == "few_attributes"
+    assert mean["flags"] == "few_attributes,no_prompt_id"
 
 
 def test_conditions_without_a_score_say_why(make_labels: MakeLabels) -> None:

@@ -47,8 +47,12 @@ def test_differences_and_shares_are_those_counted_by_hand(ratios) -> None:
     assert (less["numerator"], less["denominator"]) == (2, 3)
     assert more["excluded"] == '{"the other majority": 3, "unchanged": 1}'
     assert less["p_value"] == pytest.approx(sps.binomtest(2, 3).pvalue)
-    ci = sps.binomtest(2, 3).proportion_ci(method="wilson")
-    assert (less["low"], less["high"]) == pytest.approx((ci.low, ci.high))
+    # Three scenarios do not show how scenarios differ: p is of the pictures of these.
+    assert (less["low"], less["flags"], less["holds_for"]) == (None, "few_levels", "these prompts")
+    four = measure.amplification(ratios([0.1] * 4), known([0.2, 0.3, 0.2, 0.05]))
+    four = part(four, "amplified_share", "female: minority")
+    ci = sps.binomtest(3, 4).proportion_ci(method="wilson")
+    assert (four["low"], four["high"]) == pytest.approx((ci.low, ci.high))
     assert mean["source"] == "everyday gender, eq. 4; reference: a survey, 2022"
 
 
@@ -91,7 +95,11 @@ def test_one_scenario_and_equal_ones_have_no_interval_of_the_mean(ratios) -> Non
     one = part(measure.amplification(ratios([0.25]), known([0.75])), "amplification_mean")
     assert (one["value"], one["low"], one["p_value"], one["flags"]) == (0.5, None, None, "one_level")
     two = part(measure.amplification(ratios([0.25, 0.5]), known([0.5, 0.75])), "amplification_mean")
-    assert (two["low"], two["flags"]) == (None, "no_variation")
+    # By hand: Wilson's of 50 and 100 of 200 are 0.0548 and 0.0644, 0.0687 and 0.0687 away.
+    assert (two["low"], two["high"]) == pytest.approx((0.25 - 0.04708, 0.25 + 0.04394), abs=1e-4)
+    assert (two["p_value"], two["flags"], two["holds_for"]) == (None, None, "these prompts")
+    four = part(measure.amplification(ratios([0.25, 0.5] * 2), known([0.5, 0.75] * 2)), "amplification_mean")
+    assert (four["low"], four["flags"]) == (None, "no_variation")
 
 
 def test_the_floor_is_what_pictures_with_the_shares_of_the_reference_read(ratios) -> None:

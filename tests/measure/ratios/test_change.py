@@ -12,6 +12,7 @@ from scipy import stats as sps
 import stereotrope as st
 from stereotrope import measure
 from stereotrope.errors import TableError
+from stereotrope.stats import newcombe
 
 
 def both(ratios, before: list[float | None], after: list[float | None], **columns) -> pl.DataFrame:
@@ -88,8 +89,52 @@ def test_what_cannot_be_said_is_null(ratios) -> None:
     assert (signed["low"], signed["p_value"], signed["flags"]) == (None, None, "one_level")
     assert (absolute["low"], absolute["flags"]) == (None, "one_level")
     assert absolute["p_value"] < 1e-3
-    alike = measure.ratio_change(both(ratios, [0.0, 0.0], [0.0, 0.0])).row(1, named=True)
+    alike = measure.ratio_change(both(ratios, [0.0] * 4, [0.0] * 4)).row(1, named=True)
     assert (alike["value"], alike["floor"], alike["p_value"], alike["flags"]) == (0, 0, None, "no_variation")
+
+
+def test_so_few_scenarios_speak_of_themselves(ratios) -> None:
+    frame = both(ratios, [0.5, 0.2], [0.8, 0.2], n=20)
+    signed, absolute = measure.ratio_change(frame, baseline="usual").iter_rows(named=True)
+    # Newcombe's differences of both, squared and added.
+    ends = [newcombe(k, 20, j, 20) for k, j in ((16, 10), (4, 4))]
+    low = 0.15 - np.hypot(0.3 - ends[0][0], 0.0 - ends[1][0]) / 2
+    high = 0.15 + np.hypot(ends[0][1] - 0.3, ends[1][1]) / 2
+    assert (signed["low"], signed["high"]) == pytest.approx((low, high))
+    assert (signed["holds_for"], signed["flags"]) == ("these prompts", None)
+    assert "square-and-add of each scenario's own, of these alone" in signed["method"]
+    # Absolute changes are too high by chance in each scenario, and these errors do not cancel.
+    assert (absolute["low"], absolute["flags"], absolute["holds_for"]) == (
+        None,
+        "few_levels",
+        "these prompts",
+    )
+    deviation = measure.model_deviation(frame).filter(generator="off").row(0, named=True)
+    assert (deviation["low"], deviation["high"]) == pytest.approx((low / 2, high / 2))
+    assert (deviation["holds_for"], deviation["p_value"]) == ("these prompts", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("m", "n"),
+    [
+        pytest.param(m, n, marks=[] if (m, n) == (3, 20) else pytest.mark.slow)
+        for m in (2, 3)
+        for n in (20, 50, 100)
+    ],
+)
+def test_changes_of_so_few_scenarios_are_held(ratios, m: int, n: int) -> None:
+    rng, studies = np.random.default_rng([m, n]), 600
+    true = rng.choice([0.05, 0.1, 0.3, 0.5, 0.8, 0.95], (2, studies, m))
+    drawn = ((rng.binomial(n, one) / n).ravel().tolist() for one in true)
+    scenario, study = [f"s{i}" for i in range(m)] * studies, np.repeat(np.arange(studies), m).tolist()
+    frame = both(ratios, *drawn, n=n, scenario=scenario, study=study)
+    change = (true[1] - true[0]).mean(axis=1)
+    rows = measure.ratio_change(frame, baseline="usual", within=["study"]).filter(measure="ratio_change")
+    deviations = measure.model_deviation(frame, within=["study"]).filter(generator="off")
+    for found, of in ((rows, change), (deviations, change / 2)):
+        low, high = (found.sort(pl.col("study").cast(pl.Int64))[end].to_numpy() for end in ("low", "high"))
+        assert 0.925 < ((low <= of) & (of <= high)).mean() < 0.985
+        assert set(found["holds_for"]) == {"these prompts"}
 
 
 def test_ratios_of_the_published_size_take_less_than_a_second(ratios) -> None:

@@ -10,6 +10,7 @@ from scipy import stats as sps
 import stereotrope as st
 from stereotrope import measure
 from stereotrope.errors import AuditFileError, TableError, UsageError
+from stereotrope.stats import wilson
 
 
 def named(clusters: list[str | None]) -> pl.DataFrame:
@@ -29,10 +30,17 @@ def test_means_spreads_and_ranks_are_those_counted_by_hand(ratios) -> None:
     assert rows["cluster_spread", None, "care"] == pytest.approx(np.std([0.8, 0.7], ddof=1))
     assert [rows["cluster_rank", g, c] for g in (None, "m", "o") for c in ("care", "metal")] == [1, 2] * 3
     row = together(found, "cluster_ratio").row(0, named=True)
-    x, reach = np.log(3), sps.t.ppf(0.975, 1) * 0.05 / (0.75 * 0.25)
-    ends = 1 / (1 + np.exp(-np.array([x - reach, x + reach])))
-    assert (row["low"], row["high"]) == pytest.approx(tuple(ends))
-    assert (row["n"], row["holds_for"]) == (2, "prompts like these")
+    # Two scenarios speak of themselves: Wilson's of four shares of 200 pictures, squared and added.
+    shares = np.array([0.9, 0.7, 0.7, 0.7])
+    low, high = wilson(200 * shares, 200)
+    reach = [np.sqrt(((end - shares) ** 2).sum()) / 4 for end in (low, high)]
+    assert (row["low"], row["high"]) == pytest.approx((0.75 - reach[0], 0.75 + reach[1]))
+    assert (row["n"], row["holds_for"]) == (2, "these prompts")
+    whole = measure.cluster_ratio(frames[0], named(["care"] * 4))
+    row = together(whole, "cluster_ratio").row(0, named=True)
+    x, reach = 0.0, sps.t.ppf(0.975, 3) * np.std([0.9, 0.7, 0.1, 0.3], ddof=1) / 2 / 0.25
+    assert (row["low"], row["high"]) == pytest.approx(tuple(1 / (1 + np.exp([x + reach, x - reach]))))
+    assert (row["n"], row["holds_for"]) == (4, "prompts like these")
 
 
 def test_scenarios_that_a_model_did_not_keep_are_in_no_mean_over_models(ratios) -> None:
@@ -46,7 +54,7 @@ def test_scenarios_that_a_model_did_not_keep_are_in_no_mean_over_models(ratios) 
 
 def test_a_cluster_of_one_scenario_or_of_equal_ones_is_flagged(ratios) -> None:
     found = measure.cluster_ratio(
-        ratios([0.5, 0.2, 0.2, None, 0.4, 0.9]), named(["a", "b", "b", "c", "d", "d"])
+        ratios([0.5, *[0.2] * 4, None, 0.4, 0.9]), named(["a", *"bbbb", "c", "d", "d"])
     )
     rows = {(r["measure"], r["cluster"]): r for r in found.filter(generator="m").iter_rows(named=True)}
     one, equal, empty = (rows["cluster_ratio", name] for name in "abc")

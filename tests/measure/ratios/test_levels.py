@@ -121,7 +121,7 @@ def test_one_scenario_or_equal_ones_have_no_interval() -> None:
     assert one.select("value", "low", "p_value", "flags").rows() == [
         (pytest.approx(-0.1), None, None, "one_level"), (pytest.approx(0.1), None, None, "one_level"),
     ]  # fmt: skip
-    alike = measure.model_deviation(ratios({"a": [0.25, 0.5], "b": [0.5, 0.75]}))
+    alike = measure.model_deviation(ratios({"a": [0.25, 0.5] * 2, "b": [0.5, 0.75] * 2}))
     assert alike["flags"].to_list() == ["no_variation"] * 2
     alone = measure.model_deviation(ratios({"a": [0.25, 0.5]}))
     assert alone["undefined"].to_list() == ["a single level of generator deviates from none"]

@@ -8,6 +8,7 @@ import pytest
 
 from stereotrope import measure
 from stereotrope.errors import TableError, UsageError
+from stereotrope.stats import wilson
 
 
 def ratios(values: list[float | None], **columns) -> pl.DataFrame:
@@ -41,9 +42,21 @@ def test_half_the_deviation_takes_four_times_the_pictures() -> None:
 
 def test_entropy_is_one_where_all_are_even_and_nothing_where_each_shows_one() -> None:
     for values, entropy in (([0.5, 0.5], 1.0), ([0.0, 1.0], 0.0), ([0.11, 0.89], 0.4999)):
-        row = measure.ratio_entropy(ratios(values)).row(0, named=True)
+        row = measure.ratio_entropy(ratios(values * 2)).row(0, named=True)
         assert row["value"] == pytest.approx(entropy, abs=1e-4)
         assert (row["low"], row["flags"]) == (None, "no_variation")
+
+
+def test_so_few_scenarios_have_an_interval_of_their_mean_ratio_alone() -> None:
+    frame = ratios([0.5, 0.2, 0.8])
+    row = measure.mean_ratio(frame).row(0, named=True)
+    low, _ = wilson([100, 40, 160], 200)
+    assert row["low"] == pytest.approx(0.5 - np.sqrt(((low - [0.5, 0.2, 0.8]) ** 2).sum()) / 3)
+    assert (row["holds_for"], row["flags"]) == ("these prompts", None)
+    # Entropies of few pictures are too low, each of them.
+    row = measure.ratio_entropy(frame).row(0, named=True)
+    assert (row["low"], row["holds_for"], row["flags"]) == (None, None, "few_levels")
+    assert row["method"] == "mean over 3 scenarios; interval: none over fewer than 4 scenarios"
 
 
 def test_scenarios_of_too_few_pictures_are_left_out_and_counted() -> None:

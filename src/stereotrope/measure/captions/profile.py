@@ -169,7 +169,8 @@ def profile(
     reads too high, and over prompts these errors add up: the interval adds what each composite's shows of it,
     and begins at 0 unless more prompts' intervals lie above 0 than may by chance where all are even.
     Simulated to cover in 0.91 to 1.00 of samples, in 0.89 to 0.92 where no terms enter and four in five
-    captions or more name no group.
+    captions or more name no group; of five axes that each span 5 or 10 prompts of six captions, correlated by
+    0, 0.1 and 0.3, in 0.97 to 1.00 (150 models each).
     Ranks have no interval: two whose areas' intervals overlap may as well stand the other way round.
 
     References

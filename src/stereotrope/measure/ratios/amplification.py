@@ -14,12 +14,13 @@ from stereotrope.measure.ratios.reading import (
     Scenarios,
     Unit,
     check_unit,
+    mean_over_scenarios,
     scenarios_of,
     share_of_scenarios,
 )
 from stereotrope.measure.ratios.references import call_with_reference, checked_reference, has_reference
-from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
-from stereotrope.stats import mean_interval, mean_p, normal_quantile, sign_test, special
+from stereotrope.measure.units import FEWEST_PROMPTS, THESE_PROMPTS, scope_of_levels
+from stereotrope.stats import mean_p, normal_quantile, sign_test, special
 from stereotrope.stats.arrays import Floats
 
 _EQUAL = 1e-9
@@ -78,12 +79,14 @@ def amplification(
     polars.DataFrame
         Estimates. ``amplification``: Δ of each scenario that counts, in [−1, 1], its interval that of the
         ratio alone: the reference is taken as known. ``amplification_mean``: with the interval of
-        :func:`stereotrope.stats.mean_interval` and p for 0.
-        ``amplified_share``: two rows, of the scenarios in which the value is the ``majority`` of the
-        reference and in which it is the ``minority``, how many are amplified; ``numerator`` of
-        ``denominator``, the others being reduced; ``floor`` is what pictures drawn with just the shares of
-        the reference would read, 0.66 at ten pictures and shares of 0.88, and p that of the binomial test
-        against it. ``q_value`` is Benjamini–Hochberg over the rows of one name.
+        :func:`stereotrope.stats.mean_interval` and p for 0; over two and three scenarios of these alone, by
+        each one's (:func:`stereotrope.stats.linear_interval`), without p. ``amplified_share``: two rows, of
+        the scenarios in which the value is the ``majority`` of the reference and in which it is the
+        ``minority``, how many are amplified; ``numerator`` of ``denominator``, the others being reduced;
+        ``floor`` is what pictures drawn with just the shares of the reference would read, 0.66 at ten
+        pictures and shares of 0.88, and p that of the binomial test against it; below four scenarios it has
+        no interval (``few_levels``), and p is of these alone. ``q_value`` is Benjamini–Hochberg over the rows
+        of one name.
 
     Undefined
     ---------
@@ -139,7 +142,7 @@ def amplification(
             "source": f"everyday gender, eq. 4; reference: {'; '.join(told) or 'none'}",
         }
         single.append(_each(known, shared, over, unit, level))
-        rows += _over_all(known, shared, level)
+        rows += _over_all(known, shared, level, known.interval(unit, level))
     together = estimate_frame(rows, factors=(*factors, over))
     return with_q_values(pl.concat([*single, together], how="diagonal"), "measure")
 
@@ -179,7 +182,9 @@ def _each(known: Scenarios, shared: dict[str, Any], over: str, unit: Unit, level
     return rows.select(over, **columns)
 
 
-def _over_all(known: Scenarios, shared: dict[str, Any], level: float) -> Iterator[dict[str, Any]]:
+def _over_all(
+    known: Scenarios, shared: dict[str, Any], level: float, ends: tuple[Floats, Floats]
+) -> Iterator[dict[str, Any]]:
     """The mean over scenarios, and how many of each majority are amplified."""
     m = known.rows.height
     mean = {**shared, "measure": "amplification_mean"}
@@ -189,18 +194,13 @@ def _over_all(known: Scenarios, shared: dict[str, Any], level: float) -> Iterato
         return
     share, value, n = (known.rows[name].to_numpy() for name in ("_share", "value", "n"))
     gap = share - value
-    middle, low, high, how = mean_interval(gap, level=level, scale=(-1.0, 1.0))
-    none = bool(np.isnan(low))
-    yield {
-        **mean,
-        "value": middle,
-        "low": low,
-        "high": high,
-        "p_value": np.nan if none else mean_p(gap, 0.0, scale=(-1.0, 1.0)),
-        "holds_for": None if none else LIKE_THESE,
-        "flags": {"one_level": m == 1, "no_variation": none and m > 1},
-        "method": f"mean over {m} scenarios; interval: {how}; p: of the same test",
-    }
+    low, high = ends
+    told = mean_over_scenarios(gap, level, (-1.0, 1.0), (share - high, share - low))
+    if m < FEWEST_PROMPTS or np.isnan(told["low"]):
+        yield mean | told
+    else:
+        how = f"{told['method']}; p: of the same test"
+        yield {**mean, **told, "p_value": mean_p(gap, 0.0, scale=(-1.0, 1.0)), "method": how}
     grown = np.where(share > 0.5, -gap, gap)
     changed, split = np.abs(gap) > _EQUAL, np.abs(share - 0.5) <= _EQUAL
     below, above = _by_chance(share, n)
@@ -224,6 +224,7 @@ def _over_all(known: Scenarios, shared: dict[str, Any], level: float) -> Iterato
         floor = float(larger[of].sum()) / changing if changing else np.nan
         p = sign_test(k, total, floor) if floor == floor else np.nan
         numbers = {"p_value": p, "floor": floor, "excess": row["value"] - floor}
+        numbers["holds_for"] = scope_of_levels(total) if p == p else row.get("holds_for")
         yield {**row, **numbers, "method": f"{row['method']}; p: binomial test against the floor"}
 
 

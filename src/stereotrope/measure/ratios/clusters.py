@@ -12,11 +12,11 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.estimates import estimate_frame
-from stereotrope.measure.ratios.reading import NO_SHARE, LevelTable, level_tables
+from stereotrope.measure.ratios.reading import NO_SHARE, LevelTable, level_tables, mean_over_scenarios
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import as_text, factor_names, to_polars
-from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import clustered_ranks, mean_interval, normal_quantile
+from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE
+from stereotrope.stats import clustered_ranks, normal_quantile
 from stereotrope.stats.arrays import Floats
 
 
@@ -89,14 +89,16 @@ def cluster_ratio(
         Three rows a cluster and model, and over all models: ``cluster_ratio`` in [0, 1] with the interval of
         :func:`stereotrope.stats.mean_interval`; ``cluster_spread``, the standard deviation;
         ``cluster_rank`` from 1, ties sharing their mean rank, whose intervals hold all ranks of a ranking
-        together. ``n`` is the number of scenarios; all hold for other scenarios like these.
+        together. ``n`` is the number of scenarios; all hold for other scenarios like these, but
+        ``cluster_ratio`` of two and three for these alone (``holds_for`` = ``these prompts``;
+        :func:`stereotrope.stats.linear_interval`).
 
     Undefined
     ---------
     ``no scenario has a share``: of its cluster, there; ``a single scenario has no spread``. A cluster of a
     single scenario is flagged ``one_level`` and has no interval; nor has one whose ratios are all equal
-    (``no_variation``). Ranks have no intervals with fewer than two clusters, and where the scenarios of no
-    cluster differ.
+    (``no_variation``). Ranks have no intervals with fewer than two clusters or four scenarios in all, and
+    where the scenarios of no cluster differ.
 
     Notes
     -----
@@ -139,8 +141,8 @@ def cluster_ratio(
         placed = scenarios.join(named, on=over).sort("_at").group_by(cluster).agg("_at").sort(cluster)
         members = {name: np.array(places) for name, places in placed.iter_rows()}
         shared = {**table.levels, "level": level, "source": "everyday gender, section 4.1"}
-        for name, shares in _of_models(table):
-            for row in _clusters(members, shares, level):
+        for name, shares, ends in _of_models(table, level):
+            for row in _clusters(members, shares, ends, level):
                 rows.append({**shared, among: name, cluster: row.pop("cluster"), **row})
     return estimate_frame(rows, factors=(*factors, among, cluster))
 
@@ -167,48 +169,53 @@ def _named(frame: pl.DataFrame, clusters: Any, over: str, cluster: str) -> pl.Da
     return named
 
 
-def _of_models(table: LevelTable) -> Iterator[tuple[str | None, Floats]]:
-    """Shares of scenarios over all models, and by each: NaN where they do not count."""
-    together = np.full(len(table.shares), np.nan)
+def _of_models(table: LevelTable, level: float) -> Iterator[tuple[str | None, Floats, tuple[Floats, Floats]]]:
+    """Shares of scenarios over all models, and by each, with their intervals: NaN where they do not count."""
     counting = np.flatnonzero(table.some)
-    if counting.size:
-        known = table.kept_by(counting)
-        together[known] = table.shares[known][:, counting].mean(axis=1)
-    yield None, together
-    yield from zip(table.names, table.shares.T, strict=True)
+    parts = [(None, counting), *((name, np.array([at])) for at, name in enumerate(table.names))]
+    for name, columns in parts:
+        found = np.full((3, len(table.shares)), np.nan)
+        if columns.size:
+            known, by = table.kept_by(columns), np.full(columns.size, 1 / columns.size)
+            found[0, known] = table.shares[known][:, columns] @ by
+            found[1:, known] = table.ends(known, columns.tolist(), by, level)
+        yield name, found[0], (found[1], found[2])
 
 
 def _clusters(
-    members: Mapping[str, NDArray[np.int64]], shares: Floats, level: float
+    members: Mapping[str, NDArray[np.int64]], shares: Floats, ends: tuple[Floats, Floats], level: float
 ) -> Iterator[dict[str, Any]]:
     """Rows of all clusters; ``members`` are the places of their scenarios in ``shares``."""
-    known = [own[~np.isnan(own)] for own in (shares[places] for places in members.values())]
+    places = [where[~np.isnan(shares[where])] for where in members.values()]
+    known = [shares[where] for where in places]
     some = [at for at, own in enumerate(known) if own.size]
     ranked: dict[int, tuple[float, ...]] = {}
     if some:
         code = np.repeat(np.arange(len(some)), [known[at].size for at in some])
         ranks = clustered_ranks(np.concatenate([known[at] for at in some]), code, level=level)
+        if len(code) < FEWEST_PROMPTS:
+            none = np.full(len(some), np.nan)
+            ranks = ranks[0], none, none
         ranked = dict(zip(some, zip(*(x.tolist() for x in ranks), strict=True), strict=True))
-    for at, (name, places) in enumerate(members.items()):
-        own = known[at]
-        shared = {"cluster": name, "n": own.size, "excluded": {"not kept": places.size - own.size}}
-        for kind, numbers in _numbers(own, ranked.get(at, ()), level).items():
+    for at, (name, asked) in enumerate(members.items()):
+        own, of = known[at], tuple(end[places[at]] for end in ends)
+        shared = {"cluster": name, "n": own.size, "excluded": {"not kept": asked.size - own.size}}
+        for kind, numbers in _numbers(own, (of[0], of[1]), ranked.get(at, ()), level).items():
             yield {**shared, "measure": kind, **numbers}
 
 
-def _numbers(own: Floats, ranked: Sequence[float], level: float) -> dict[str, dict[str, Any]]:
+def _numbers(
+    own: Floats, ends: tuple[Floats, Floats], ranked: Sequence[float], level: float
+) -> dict[str, dict[str, Any]]:
     """What the rows of one cluster say, by their names."""
     n = own.size
     if not n:
         return {name: {"undefined": NO_SHARE} for name in ("cluster_ratio", "cluster_spread", "cluster_rank")}
-    mean, low, high, made = mean_interval(own, level=level, scale=(0.0, 1.0))
     alone = {"one_level": n == 1}
-    how = f"mean over {n} scenarios; interval: {made}"
     spread = {"value": float(own.std(ddof=1))} if n > 1 else {"undefined": "a single scenario has no spread"}
     order = "ranks means; interval: simultaneous, Tukey–Kramer, variances that borrow from all clusters"
-    unvaried = alone | {"no_variation": n > 1 and bool(np.isnan(low))}
     return {
-        "cluster_ratio": {**_interval(mean, low, high), "flags": unvaried, "method": how},
+        "cluster_ratio": mean_over_scenarios(own, level, (0.0, 1.0), ends),
         "cluster_spread": {**spread, "flags": alone},
         "cluster_rank": {**_interval(*ranked), "flags": alone, "method": order},
     }

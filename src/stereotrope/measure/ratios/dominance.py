@@ -59,7 +59,8 @@ def dominated(
     polars.DataFrame
         Estimates, a row a range (``category``, behind that of the estimates where they have one). ``value``
         in [0, 1], ``numerator`` of ``denominator`` scenarios; the values of ``dominated`` add up to 1.
-        Wilson's interval holds for other scenarios like these. ``floor``: what the ranges would read if
+        Wilson's interval holds for other scenarios like these; below four there is none (``few_levels``).
+        ``floor``: what the ranges would read if
         every scenario showed the value in half of its pictures, by chance at their numbers alone.
 
     Undefined

@@ -10,12 +10,13 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.contract import Bounds
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.estimates import scored_alone
-from stereotrope.measure.seeds import MeanGap, drawn_by_seed
+from stereotrope.measure.seeds import NOTHING_OF_SEEDS, MeanGap, drawn_by_seed
 from stereotrope.measure.tidy import factor_names, to_polars
-from stereotrope.measure.units import LIKE_THESE, SEED_COLUMN
-from stereotrope.stats import exchange_test, wilson
+from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, SEED_COLUMN, scope_of_levels
+from stereotrope.stats import exchange_test, linear_interval, mean_interval, wilson
 from stereotrope.stats.arrays import Floats
 
 _EVEN = 2.0
@@ -28,6 +29,9 @@ Unit = Literal["picture", "prompt"]
 _BOUNDS = ("bound_low", "bound_high")
 NO_SHARE = "no scenario has a share"
 """Why a score over scenarios is null."""
+OF_THESE = "square-and-add of each scenario's own, of these alone"
+FEW_SCENARIOS = f"none over fewer than {FEWEST_PROMPTS} scenarios"
+"""What the method says of an interval that so few do not give."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,45 @@ def check_unit(estimates: Any, unit: str, *, reader: str) -> None:
 
 
 def share_of_scenarios(k: int, m: int, level: float) -> dict[str, Any]:
-    """A share of scenarios with Wilson's interval, which holds for others like these."""
+    """A share of scenarios with Wilson's interval, which holds for others like these; of few without."""
+    counted = {"value": k / m, "numerator": k, "denominator": m}
+    if m < FEWEST_PROMPTS:
+        return {**counted, "flags": {"few_levels": True}, "method": f"interval: {FEW_SCENARIOS}"}
     low, high = wilson(k, m, level=level)
-    counted = {"value": k / m, "numerator": k, "denominator": m, "low": float(low), "high": float(high)}
-    return {**counted, "holds_for": LIKE_THESE, "method": f"Wilson, over {m} scenarios"}
+    ends = {"low": float(low), "high": float(high), "holds_for": LIKE_THESE}
+    return {**counted, **ends, "method": f"Wilson, over {m} scenarios"}
+
+
+def mean_over_scenarios(
+    values: Floats,
+    level: float,
+    scale: Bounds,
+    ends: tuple[Floats, Floats] | None = None,
+    seeds: MeanGap = NOTHING_OF_SEEDS,
+) -> dict[str, Any]:
+    """Mean of scores with its interval, which holds for other scenarios like these.
+
+    ends: Interval of each score by its pictures: what that of the mean is of where scenarios are few, and
+        holds for these. None where scores are as biased as pictures are few: there is then none.
+    seeds: What seeds do to the mean.
+    """
+    n = values.size
+    mean, low, high, how = mean_interval(values, level=level, scale=scale, reach=seeds.reach)
+    if n < FEWEST_PROMPTS:
+        low, high, how = np.nan, np.nan, FEW_SCENARIOS
+        if ends is not None and n > 1:
+            low, high = map(float, linear_interval(values, *ends, np.full(n, 1 / n)))
+            how = OF_THESE
+    none = bool(np.isnan(low))
+    few = none and 1 < n < FEWEST_PROMPTS
+    return {
+        "value": mean,
+        "low": low,
+        "high": high,
+        "holds_for": None if none else scope_of_levels(n),
+        "flags": {"one_level": n == 1, "few_levels": few, "no_variation": none and n >= FEWEST_PROMPTS},
+        "method": f"mean over {n} scenarios{seeds.words}; interval: {how}",
+    }
 
 
 @dataclass(frozen=True)
@@ -139,6 +178,26 @@ class LevelTable:
         p, least = np.minimum(1.0, 2 * np.mean(each, axis=0)).tolist()
         how = f"of at most twice the pictures of another level, twice the mean of {_THINNED} draws, seed 0"
         return p, least, how
+
+    def mean(
+        self, columns: Sequence[int], weights: Sequence[float], level: float, seeds: MeanGap
+    ) -> dict[str, Any]:
+        """The mean, over scenarios kept, of a sum of shares; the weights add up to 0."""
+        by, kept = np.asarray(weights, np.float64), self.kept_by(columns)
+        most, ends = float(by[by > 0].sum()), self.ends(kept, columns, by, level)
+        found = mean_over_scenarios(self.shares_at(columns) @ by, level, (-most, most), ends, seeds)
+        # p there is where an interval is not.
+        holds_for = scope_of_levels(len(kept)) if len(kept) > 1 else None
+        flags = {**found["flags"], "few_seeds": seeds.few > 0}
+        return {**found, "holds_for": holds_for, "flags": flags}
+
+    def ends(
+        self, scenarios: NDArray[np.int64], columns: Sequence[int], weights: ArrayLike, level: float
+    ) -> tuple[Floats, Floats]:
+        """Intervals of a sum of the shares of each scenario, by Wilson's of each."""
+        at = np.ix_(scenarios, np.asarray(columns, np.int64))
+        shares, n = self.shares[at], self.n[at]
+        return linear_interval(shares, *wilson(np.minimum(shares * n, n), n, level=level), weights)
 
     def bounds(self, columns: Sequence[int], weights: Sequence[float]) -> dict[str, float]:
         """What missing labels allow of the mean, over the scenarios kept, of a weighted sum of the shares.

@@ -10,9 +10,8 @@ import polars as pl
 from stereotrope.errors import UsageError
 from stereotrope.measure.contract import Bounds, register
 from stereotrope.measure.estimates import estimate_frame
-from stereotrope.measure.ratios.reading import NO_SHARE, Scenarios, scenarios_of
-from stereotrope.measure.units import LIKE_THESE
-from stereotrope.stats import mean_interval, normal_quantile, share_deviation, special
+from stereotrope.measure.ratios.reading import NO_SHARE, Scenarios, mean_over_scenarios, scenarios_of
+from stereotrope.stats import normal_quantile, share_deviation, special
 from stereotrope.stats.arrays import Floats
 
 _SHARES = np.linspace(0.0, 1.0, 2_001)
@@ -50,7 +49,8 @@ def mean_ratio(
     polars.DataFrame
         Estimates; ``value`` in [0, 1], ``n`` the scenarios. The interval
         (:func:`stereotrope.stats.mean_interval`) says how the mean would vary with other scenarios like
-        these.
+        these; over two and three it is of these alone (``holds_for`` = ``these prompts``), Wilson's of each
+        squared and added (:func:`stereotrope.stats.linear_interval`).
 
     Undefined
     ---------
@@ -60,7 +60,8 @@ def mean_ratio(
     -----
     A share of all pictures of a group of prompts takes each prompt for a unit of its own, the wordings of one
     scenario too, which are alike: this is over scenarios. The interval covered 0.95
-    to 0.99 over 3 to 60 scenarios, ratios near one half, spread, or mostly near 0.
+    to 0.99 over 4 to 60 scenarios, ratios near one half, spread, or mostly near 0, and 0.92 to 1.00 over two
+    and three.
     Half of the scenarios at 0 and half at 1 average to one half: see
     :func:`stereotrope.measure.dominated`.
 
@@ -79,7 +80,8 @@ def mean_ratio(
     [0.375]
     """
     read = scenarios_of(estimates, over=over, within=within, kept=kept, reader="mean_ratio")
-    return _means("mean_ratio", read, {None: (lambda p: p, (0.0, 1.0))}, level=level, place="section 4")
+    scores = {None: (lambda p: p, (0.0, 1.0))}
+    return _means("mean_ratio", read, scores, level=level, place="section 4", unbiased=True)
 
 
 @register(
@@ -121,11 +123,12 @@ def stability(
     -------
     polars.DataFrame
         Estimates; ``value`` in [0, 0.5], ``n`` the scenarios. The interval is as of
-        :func:`stereotrope.measure.mean_ratio`.
+        :func:`stereotrope.measure.mean_ratio` over four scenarios and more.
 
     Undefined
     ---------
-    ``no scenario has a share``. The interval is null with one scenario, or where all are equal.
+    ``no scenario has a share``. The interval is null below four scenarios (``few_levels``), or where all are
+    equal.
 
     Notes
     -----
@@ -192,11 +195,12 @@ def ratio_entropy(
     -------
     polars.DataFrame
         Estimates; ``value`` in [0, 1] bits, ``n`` the scenarios. The interval is as of
-        :func:`stereotrope.measure.mean_ratio`.
+        :func:`stereotrope.measure.mean_ratio` over four scenarios and more.
 
     Undefined
     ---------
-    ``no scenario has a share``. The interval is null with one scenario, or where all are equal.
+    ``no scenario has a share``. The interval is null below four scenarios (``few_levels``), or where all are
+    equal.
 
     Notes
     -----
@@ -233,8 +237,12 @@ def _means(
     *,
     level: float,
     place: str,
+    unbiased: bool = False,
 ) -> pl.DataFrame:
-    """Means over the scenarios that were read of scores of their shares, each with its scale."""
+    """Means over the scenarios that were read of scores of their shares, each with its scale.
+
+    unbiased: Whether the scores are the shares themselves.
+    """
     normal_quantile(level)
     factors, cells = read
     rows = []
@@ -254,20 +262,6 @@ def _means(
                 rows.append({**shared, "category": category, "undefined": NO_SHARE})
                 continue
             values = score(cell.rows["value"].to_numpy())
-            mean, low, high, how = mean_interval(values, level=level, scale=scale)
-            rows.append(
-                {
-                    **shared,
-                    "category": category,
-                    "value": mean,
-                    "low": low,
-                    "high": high,
-                    "holds_for": None if np.isnan(low) else LIKE_THESE,
-                    "flags": {
-                        "one_level": values.size == 1,
-                        "no_variation": values.size > 1 and np.isnan(low),
-                    },
-                    "method": f"mean over {values.size} scenarios; interval: {how}",
-                }
-            )
+            ends = cell.interval("picture", level) if unbiased else None
+            rows.append({**shared, "category": category, **mean_over_scenarios(values, level, scale, ends)})
     return estimate_frame(rows, factors=factors)

@@ -11,7 +11,7 @@ from stereotrope.measure.cells import SMALL_N, as_names
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import as_text, factor_names, read_labels, to_polars
-from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, SEED_COLUMN, THESE_PROMPTS
+from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN
 from stereotrope.tables import SCENARIO
 
 _YES, _NO = "yes", "no"
@@ -57,11 +57,6 @@ def flags_of(n_sets: int, n_queries: int, *, repetitions_lost: bool) -> dict[str
         "few_queries": n_queries < FEWEST_PROMPTS,
         "repetitions_lost": repetitions_lost,
     }
-
-
-def holds_for(n_queries: int) -> str:
-    """What an interval over so many queries speaks of."""
-    return LIKE_THESE if n_queries >= FEWEST_PROMPTS else THESE_PROMPTS
 
 
 def read_sets(

@@ -9,9 +9,16 @@ import numpy as np
 import polars as pl
 
 from stereotrope.measure.cells import MUCH_MISSING
-from stereotrope.measure.rubric.reading import Sets, flags_of, holds_for
+from stereotrope.measure.rubric.reading import Sets, flags_of
 from stereotrope.measure.seeds import across_units
-from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN, SEEDS_COUNTED, Claim
+from stereotrope.measure.units import (
+    FEWEST_PROMPTS,
+    FEWEST_SEEDS,
+    SEED_COLUMN,
+    SEEDS_COUNTED,
+    Claim,
+    scope_of_levels,
+)
 from stereotrope.stats import Across, mean_over_units, wilson
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
@@ -162,7 +169,7 @@ def _wilson(parts: Sequence[_Answers], level: float) -> Iterator[dict[str, Any]]
     for part, many, of, value, low, high in zip(parts, enough, n, values, *ends, strict=True):
         method = f"Wilson over {of} {f'queries{part.seeds}' if many else 'sets'}"
         told = {"value": value, "low": float(low), "high": float(high), "method": method}
-        yield {**told, "holds_for": holds_for(len(part.queries))}
+        yield {**told, "holds_for": scope_of_levels(len(part.queries))}
 
 
 def _student(parts: Sequence[_Answers], level: float, interval: Interval) -> Iterator[dict[str, Any]]:
@@ -177,4 +184,4 @@ def _student(parts: Sequence[_Answers], level: float, interval: Interval) -> Ite
         if n_queries < FEWEST_PROMPTS or low != low:
             yield {**told, "flags": {**part.shared()["flags"], "no_variation": n_queries >= FEWEST_PROMPTS}}
         else:
-            yield {**told, "low": low, "high": high, "holds_for": holds_for(n_queries)}
+            yield {**told, "low": low, "high": high, "holds_for": scope_of_levels(n_queries)}
