@@ -97,6 +97,9 @@ that spans several."""
 MITIGATION = "mitigation"
 """Factor that says how a prompt was rewritten."""
 
+THESE_PROMPTS, LIKE_THESE = "these prompts", "prompts like these"
+"""What an estimate speaks of (column ``holds_for``): what it was made of alone, or others like it as well."""
+
 PROMPTS = (
     Column("prompt_id", _S, "short hash of text, negative prompt and factors"),
     Column("text", _S, "what is sent to the model; null where pictures made elsewhere came without it"),

@@ -69,6 +69,12 @@ def test_a_mean_over_objects_is_named_as_one():
     (line,) = [line for line in text.splitlines() if line.startswith("mean of 3")]
     assert line.rstrip().endswith("0.07")
     assert "A mean counts each object alike" in text
+    for holds_for, told in (
+        ("these prompts", "its interval is of these alone"),
+        ("prompts like these", "its interval is about another choice of object, not of pictures"),
+    ):
+        text = printed(table("bds", cells), table("bds", [mean | {"holds_for": holds_for}], mean=True))
+        assert told in " ".join(text.split())
 
 
 @pytest.mark.parametrize("n", [1, 2])

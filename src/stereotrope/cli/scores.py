@@ -10,7 +10,7 @@ from rich.text import Text
 
 from stereotrope.escape import cut_short, terminal
 from stereotrope.report.numbers import WHOSE_Q, count, interval, number, probability, thousands
-from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
+from stereotrope.tables import ESTIMATE_COLUMNS, LIKE_THESE, warnings_of
 from stereotrope.terminal import print_rows, print_wrapped
 
 MOST_SCORES = 15
@@ -186,9 +186,11 @@ def _print_table(
     _print_undefined(rows, out)
     if means:
         over = (_averaged(means[0], scope) or "").replace("_", " ")
-        note = f"A mean counts each {over} alike; its interval is about another choice of {over}, "
-        note += "not of pictures."
-        print_wrapped(Text(note, style="dim"), out)
+        holds_for = {row.get("holds_for") for row in means} - {None}
+        of_these = f"; its interval is of these alone, and not about another choice of {over}"
+        of_others = f"; its interval is about another choice of {over}, not of pictures"
+        which = of_others if LIKE_THESE in holds_for else of_these if holds_for else ""
+        print_wrapped(Text(f"A mean counts each {over} alike{which}.", style="dim"), out)
 
 
 def _print_undefined(rows: Sequence[_Row], out: Console) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, SMALL_N, Cell, Peers
 from stereotrope.measure.seeds import SharedSeeds
 from stereotrope.measure.tidy import as_text, count_alike, read_labels
-from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, SEED_COLUMN, THESE_PROMPTS
+from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN
 from stereotrope.stats import (
     ICC_GRID,
     Crossed,
@@ -26,7 +26,7 @@ from stereotrope.stats import (
     widened_number,
 )
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import N_SUBJECTS, QUALITY_ATTRIBUTES
+from stereotrope.tables import LIKE_THESE, N_SUBJECTS, QUALITY_ATTRIBUTES, THESE_PROMPTS
 
 _CELL, _PLACE = "cell", "\0place"
 """Columns with the number of a cell, and of its combination of factors, under a name that no factor has."""

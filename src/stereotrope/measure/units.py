@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from stereotrope.tables import SCENARIO, SCOPES
+from stereotrope.tables import LIKE_THESE, SCENARIO, SCOPES, THESE_PROMPTS
 
 FEWEST_PROMPTS = 4
 """Prompts that each side spans where a number speaks of prompts like these: from three or fewer it cannot be
@@ -25,8 +25,6 @@ FEWEST_SEEDS = 4
 """Seeds that prompts share where a number speaks of other seeds too, for the same reason."""
 SEEDS_COUNTED = "shared seeds counted"
 """What the method of an estimate says where they are."""
-THESE_PROMPTS = "these prompts"
-LIKE_THESE = "prompts like these"
 
 _Ints = NDArray[np.int64]
 

@@ -15,8 +15,7 @@ from stereotrope.measure.definitions import definition_read, require_one_definit
 from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import to_polars
-from stereotrope.measure.units import THESE_PROMPTS
-from stereotrope.tables import ESTIMATES, polars_types
+from stereotrope.tables import ESTIMATES, THESE_PROMPTS, polars_types
 
 NO_BASELINE = "no score of the baseline"
 NO_SCORE = "no score to compare"

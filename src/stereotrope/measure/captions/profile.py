@@ -18,7 +18,7 @@ from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.seeds import drawn_by_seed
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import to_polars
-from stereotrope.measure.units import FEWEST_SEEDS, SEEDS_COUNTED, THESE_PROMPTS
+from stereotrope.measure.units import FEWEST_SEEDS, SEEDS_COUNTED
 from stereotrope.stats import (
     Across,
     any_order_weights,
@@ -29,7 +29,7 @@ from stereotrope.stats import (
     special,
 )
 from stereotrope.stats.arrays import Floats, mid_ranks
-from stereotrope.tables import ESTIMATE_COLUMNS, plain_scores, warnings_of
+from stereotrope.tables import ESTIMATE_COLUMNS, THESE_PROMPTS, plain_scores, warnings_of
 
 COMPOSITES = ("cbs", "contextual_diversity")
 """Measures whose rows a profile is made of."""

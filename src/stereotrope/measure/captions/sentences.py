@@ -8,8 +8,7 @@ import polars as pl
 
 from stereotrope.measure.captions.evidence import Levels
 from stereotrope.measure.sentences import Counted, clean, decimals_of, quoted, span
-from stereotrope.measure.units import THESE_PROMPTS
-from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
+from stereotrope.tables import ESTIMATE_COLUMNS, THESE_PROMPTS, UNKNOWN
 
 SELDOM = 0.5
 """Share of captions without a group above which a sentence says so: parity of the few says little."""

@@ -14,10 +14,9 @@ from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.vac import RAREFIED
 from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.tidy import factor_names, to_polars
-from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
 from stereotrope.stats import normal_quantile, paired_t, relative_change, signed_rank, special
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LIKE_THESE, THESE_PROMPTS
 
 CHANGE = "_change"
 """Ends the name of the change of a measure."""

@@ -14,10 +14,9 @@ from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, require_t
 from stereotrope.measure.contract import register
 from stereotrope.measure.estimates import estimate_columns, excluded_json
 from stereotrope.measure.tidy import factor_names
-from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import effective_counts, special, wilson
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.tables import ALL_ATTRIBUTES, LIKE_THESE
 
 _SODA = "SODA, section on deterministic cases and dominance shifts"
 

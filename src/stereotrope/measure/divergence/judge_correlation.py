@@ -12,9 +12,8 @@ from stereotrope.measure.contract import register
 from stereotrope.measure.divergence.scores import parts_by, read_scores
 from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.tidy import factor_names
-from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import fisher_z, normal_quantile, pearson, special
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LIKE_THESE
 
 FEWEST_SCORES = 4
 """Points below which Fisher's interval does not exist."""

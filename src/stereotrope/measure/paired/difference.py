@@ -15,7 +15,7 @@ from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.seeds import MeanGap, drawn_by_seed
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
 from stereotrope.measure.tidy import factor_names, to_polars
-from stereotrope.measure.units import LIKE_THESE, SEED_COLUMN
+from stereotrope.measure.units import SEED_COLUMN
 from stereotrope.stats import (
     mean_interval,
     paired_ratio,
@@ -25,7 +25,7 @@ from stereotrope.stats import (
     standardised_change,
 )
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, plain_scores
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LIKE_THESE, plain_scores
 
 BY_QUERY = "paired_difference"
 MEAN_BY_QUERY, _RELATIVE, _EFFECT, _RANKS = "paired_mean", "paired_change", "paired_effect", "paired_ranks"

@@ -19,9 +19,10 @@ from stereotrope.measure.ratios.reading import (
     share_of_scenarios,
 )
 from stereotrope.measure.ratios.references import call_with_reference, checked_reference, has_reference
-from stereotrope.measure.units import FEWEST_PROMPTS, THESE_PROMPTS, scope_of_levels
+from stereotrope.measure.units import FEWEST_PROMPTS, scope_of_levels
 from stereotrope.stats import mean_p, normal_quantile, sign_test, special
 from stereotrope.stats.arrays import Floats
+from stereotrope.tables import THESE_PROMPTS
 
 _EQUAL = 1e-9
 _NO_REFERENCE = "no share in the reference"

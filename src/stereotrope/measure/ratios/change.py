@@ -12,9 +12,9 @@ from stereotrope.measure.contract import Calls, register
 from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.ratios.reading import LevelTable, level_tables, mean_over_scenarios
 from stereotrope.measure.setting import GENERATOR, MeasureSetting
-from stereotrope.measure.units import THESE_PROMPTS
 from stereotrope.stats import normal_quantile, shuffled_difference, special
 from stereotrope.stats.arrays import Floats
+from stereotrope.tables import THESE_PROMPTS
 
 _NONE = "no scenario is kept by both"
 """Why a change is null."""

@@ -15,9 +15,10 @@ from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.ratios.reading import NO_SHARE, LevelTable, level_tables, mean_over_scenarios
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import as_text, factor_names, to_polars
-from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE
+from stereotrope.measure.units import FEWEST_PROMPTS
 from stereotrope.stats import clustered_ranks, normal_quantile
 from stereotrope.stats.arrays import Floats
+from stereotrope.tables import LIKE_THESE
 
 
 def _call(info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls) -> MeasureCall:

@@ -15,9 +15,10 @@ from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.estimates import scored_alone
 from stereotrope.measure.seeds import NOTHING_OF_SEEDS, MeanGap, drawn_by_seed
 from stereotrope.measure.tidy import factor_names, to_polars
-from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE, SEED_COLUMN, scope_of_levels
+from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, scope_of_levels
 from stereotrope.stats import exchange_test, linear_interval, mean_interval, wilson
 from stereotrope.stats.arrays import Floats
+from stereotrope.tables import LIKE_THESE
 
 _EVEN = 2.0
 """How many times the pictures of one level another may have where their ratios are exchanged."""

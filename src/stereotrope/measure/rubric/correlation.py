@@ -9,8 +9,9 @@ import polars as pl
 from stereotrope.measure.contract import register
 from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.rubric.reading import Sets, call_of_items, read_sets
-from stereotrope.measure.units import FEWEST_PROMPTS, LIKE_THESE
+from stereotrope.measure.units import FEWEST_PROMPTS
 from stereotrope.stats import fisher_z, shuffled_pearson
+from stereotrope.tables import LIKE_THESE
 
 NONE_YES, ALL_YES, NO_VARIANCE_OF_SHARES = (
     "an item was found in no set",

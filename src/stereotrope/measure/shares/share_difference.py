@@ -17,7 +17,6 @@ from stereotrope.measure.estimates import estimate_columns
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.shares.share import share
 from stereotrope.measure.tidy import count_alike, factor_names
-from stereotrope.measure.units import LIKE_THESE, THESE_PROMPTS
 from stereotrope.stats import (
     benjamini_hochberg,
     clusters_apart,
@@ -28,6 +27,7 @@ from stereotrope.stats import (
     shared_correlation,
 )
 from stereotrope.stats.arrays import Floats
+from stereotrope.tables import LIKE_THESE, THESE_PROMPTS
 
 _CLUSTERED = "Newcombe at effective n over prompts; p: whole prompts exchanged, counted out; {}"
 _MATCHED = "Newcombe at effective n over prompts, correlation {:.2f}; p: sides of prompts exchanged; {}"

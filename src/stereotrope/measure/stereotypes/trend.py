@@ -18,9 +18,8 @@ from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.estimates import estimate_frame, scored_alone, with_q_values
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import as_number, as_text, factor_names, require_whole, to_polars
-from stereotrope.measure.units import LIKE_THESE
 from stereotrope.stats import normal_quantile, spearman_interval, spearman_p
-from stereotrope.tables import warnings_of
+from stereotrope.tables import LIKE_THESE, warnings_of
 
 _FEWEST = 3
 """Concepts below which there is no order to speak of."""
