@@ -15,6 +15,7 @@ from stereotrope.audit.made_run import made_scores
 from stereotrope.audit.power import Power
 from stereotrope.audit.precision import AuditPrecision, Width
 from stereotrope.cli.app import app
+from stereotrope.cli.power import _interval
 from stereotrope.errors import AuditFileError, UsageError
 from stereotrope.lexicon import read_lexicon
 from stereotrope.stats import wilson
@@ -226,6 +227,17 @@ def test_the_command_says_intervals_where_nothing_is_compared(tmp_path) -> None:
     low, high = one["cost"]
     # Pictures of twelve things at a cent, and what the judge takes.
     assert 0 < one["pictures"] * 12 * 0.01 < low < high
+
+
+def test_lines_of_two_definitions_say_which_and_prompts_are_never_fewer() -> None:
+    made = AuditPrecision(st.Audit.from_text(yes_no()).plan(), 0.1)
+    width = Width("share", "share", (), None, False, 10, {0.5: 0.09, 1.0: 0.09, 2.0: 0.12})
+    assert made.pictures(width) is None
+    assert made.prompts(width) == pytest.approx(1.44)
+    one = {"measure": "cbs", "definition": "paper", "all_attributes": False, "mean_over": None, "by": []}
+    rest = {"half_width": 0.1, "pictures": 3, "cost": [0.0, 0.0]}
+    assert _interval({**one, **rest}, defined=True)[0] == "cbs, paper"
+    assert _interval({**one, **rest}, defined=False)[0] == "cbs"
 
 
 def test_intervals_are_the_same_each_time() -> None:

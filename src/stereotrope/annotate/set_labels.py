@@ -17,13 +17,13 @@ from stereotrope.inputs.lookup import Design
 from stereotrope.inputs.options import File, Name, Options, Texts
 from stereotrope.inputs.row import Row
 from stereotrope.inputs.rows import read_rows
-from stereotrope.tables import LABELLED, NOT_VALUES
+from stereotrope.tables import LABELLED, MITIGATION, NOT_VALUES
 
 _YES, _NO = ("1", "1.0", "yes", "true"), ("0", "0.0", "no", "false")  # whole numbers beside blanks: decimals
 _WORDS = {**dict.fromkeys(_YES, "yes"), **dict.fromkeys(_NO, "no")}
 _GENERATOR = "generator"
 _TEXTS = ("prompt", "text")
-_OVER, _ORIGINAL = "mitigation", "none"
+_OVER, _ORIGINAL = MITIGATION, "none"
 
 
 class ImportedSetLabels(FileAnnotator):

@@ -29,7 +29,7 @@ from stereotrope.tables import (
 )
 
 OPEN_VALUES = 4
-"""Values of an attribute that an audit does not know yet."""
+"""Values of an attribute, and attributes, where an audit does not know them yet."""
 _PLACED = ["condition", "prompt", "unit"]
 
 

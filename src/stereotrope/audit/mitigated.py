@@ -22,11 +22,11 @@ from stereotrope.inputs.rows import read_rows
 from stereotrope.inputs.yaml import Source
 from stereotrope.mitigate import REWRITE_STATUSES
 from stereotrope.run import write_atomic
-from stereotrope.tables import KEPT_FROM, factors_of, prompt_id
+from stereotrope.tables import KEPT_FROM, MITIGATION, factors_of, prompt_id
 
 MITIGATED_FILE = "mitigated.csv"
 """Name of the file in a run folder."""
-FACTOR, ORIGINAL = "mitigation", "none"
+FACTOR, ORIGINAL = MITIGATION, "none"
 """The factor that strategies give prompts, and its level of those that none has touched."""
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.crossing import Among, crossing_among
-from stereotrope.audit.made_run import refuse_counted
+from stereotrope.audit.made_run import OPEN_VALUES, refuse_counted
 from stereotrope.audit.made_shares import MANY_VALUES, drawn_shares, shifted, spread_out
 from stereotrope.audit.outstanding import audit_price
 from stereotrope.audit.plan import Plan
@@ -36,8 +36,6 @@ _ROUNDS = 20
 """Times at most that the conditions of an audit are made up, where it has few comparisons."""
 _LEVELS = 2
 """Levels at most that are made up beside one reference."""
-_OPEN = 4
-"""Values of an attribute, and attributes, where an audit does not know them yet."""
 _EVENLY = (np.arange(500) + 0.5) / 500
 """Places of what a formula is averaged over."""
 _MOST = 5_000
@@ -272,9 +270,9 @@ class Power:
     def _values(self) -> dict[str, list[str]]:
         """Attribute → its values, those that measures name first."""
         named = [v for call in self._comparing for v in _list(call.arguments.get("value"))]
-        open_values = [f"value {i}" for i in range(1, _OPEN + 1)]
+        open_values = [f"value {i}" for i in range(1, OPEN_VALUES + 1)]
         discovering = any(one.discovers for one in self.plan.annotators)
-        found = [f"discovered {i}" for i in range(1, _OPEN + 1)] if discovering else []
+        found = [f"discovered {i}" for i in range(1, OPEN_VALUES + 1)] if discovering else []
         several = {name for one in self.plan.annotators for name in one.several}
         looks = {
             name: self.plan.listed.get(name) or []

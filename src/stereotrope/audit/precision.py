@@ -19,6 +19,8 @@ from stereotrope.tables import ALL_ATTRIBUTES
 
 _KIND = ["measure", "definition", "by", "aggregate", "attributes"]
 """What tells one kind of number from another."""
+_BETWEEN = "\n"
+"""Between the names of factors, which hold any other character."""
 _MODELS = 2
 """Models whose pictures are made up: more are alike."""
 _RUNS, _TOGETHER = 4, 6_000
@@ -101,6 +103,7 @@ class AuditPrecision:
     refusals, has no line.
 
     plan: The audit.
+    half: Of the width of an interval, that is wanted; above 0.
     icc: Correlation within a prompt, where a condition has several prompts.
     """
 
@@ -162,7 +165,8 @@ class AuditPrecision:
 
     def prompts(self, width: Width) -> float:
         """Times as many prompts, or other levels that it spans, with which it would: as their square root."""
-        return (width.half / self.half) ** 2
+        widest = max(half for times, half in width.halves.items() if times >= 1)
+        return (widest / self.half) ** 2
 
     def price(self, n: float) -> tuple[float, float] | None:
         """Least and most US dollars of the audit with ``n`` pictures of a prompt; None where not known."""
@@ -206,7 +210,7 @@ class AuditPrecision:
         return made.filter(pl.col("subset").is_null()).select(
             "measure",
             "definition",
-            pl.concat_list([*by, pl.lit(None, pl.String)]).list.drop_nulls().list.join(", ").alias("by"),
+            pl.concat_list([*by, pl.lit(None, pl.String)]).list.drop_nulls().list.join(_BETWEEN).alias("by"),
             "aggregate",
             pl.col("attribute").eq_missing(ALL_ATTRIBUTES).alias("attributes"),
             "n",
@@ -227,7 +231,7 @@ def _width(part: pl.DataFrame) -> Width:
     return Width(
         kind["measure"],
         kind["definition"],
-        tuple(filter(None, kind["by"].split(", "))),
+        tuple(filter(None, kind["by"].split(_BETWEEN))),
         kind["aggregate"],
         kind["attributes"],
         int(kind["n"] or 0),

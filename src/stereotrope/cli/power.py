@@ -168,7 +168,8 @@ def _price(cost: list[float] | None) -> str:
 
 def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]], out: Console) -> None:
     columns = ["number", "for each", "±", f"pictures a prompt for ±{precision.half:g}", "price"]
-    rows = [_interval(one) for one in intervals]
+    kinds = [(one["measure"], one["by"], one["mean_over"], one["all_attributes"]) for one in intervals]
+    rows = [_interval(one, kinds.count(kind) > 1) for one, kind in zip(intervals, kinds, strict=True)]
     print_rows(f"Intervals of {precision.n:.3g} pictures a prompt", columns, rows, out, named=2)
     out.print()
     lines = [
@@ -184,12 +185,17 @@ def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]],
         print_line(safe(line), out)
 
 
-def _interval(one: dict[str, Any]) -> list[str]:
+def _interval(one: dict[str, Any], defined: bool) -> list[str]:
+    """A line; ``defined``: whether another definition has one, too."""
     n = one["pictures"]
-    named = [one["measure"], "all attributes" if one["all_attributes"] else "", one["definition"]]
-    kinds = ", ".join(filter(None, [*named[:2], f"mean over {one['mean_over']}" if one["mean_over"] else ""]))
+    said = (
+        one["measure"],
+        one["definition"] if defined else "",
+        "all attributes" if one["all_attributes"] else "",
+        f"mean over {one['mean_over']}" if one["mean_over"] else "",
+    )
     return [
-        kinds,
+        ", ".join(filter(None, said)),
         ", ".join(one["by"]) or "–",
         f"{one['half_width']:.2g}",
         f"× {one['times_prompts']:.2g} prompts" if n is None else str(n),

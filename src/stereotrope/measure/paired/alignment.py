@@ -9,9 +9,9 @@ from stereotrope.measure.contract import register
 from stereotrope.measure.embedding_cells import embeddings_frame
 from stereotrope.measure.embeddings import aligned
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import factors_of
+from stereotrope.tables import MITIGATION, factors_of
 
-_OVER, _ORIGINAL = "mitigation", "none"
+_OVER, _ORIGINAL = MITIGATION, "none"
 _NO_QUERY = "no vector of the query's text"
 
 

@@ -12,8 +12,9 @@ from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.sheets import Sheet
+from stereotrope.tables import MITIGATION
 
-_OVER, _ORIGINAL, _SET, _YES = "mitigation", "none", "set", "yes"
+_OVER, _ORIGINAL, _SET, _YES = MITIGATION, "none", "set", "yes"
 _OF_EACH = 2
 """Queries of each mitigation."""
 _MOST = 6
