@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import stereotrope as st
 from stereotrope.annotate.lexicon import LexiconAnnotator
-from stereotrope.audit.made_run import made_scores
+from stereotrope.audit.made_run import Making, made_scores
 from stereotrope.audit.power import Power
 from stereotrope.audit.precision import AuditPrecision, Width
 from stereotrope.cli.app import app
@@ -91,7 +91,7 @@ def test_where_prompts_are_the_units_more_prompts_are_asked_for_and_not_more_pic
 def test_prompts_of_one_condition_are_alike_by_the_correlation_that_is_given() -> None:
     plan = st.Audit.from_text(yes_no(30, things=40, by="")).plan()
     for icc in (0.0, 0.5):
-        made = [made_scores(plan, 1.0, icc=icc, seed=[seed]).looks for seed in range(8)]
+        made = [made_scores(plan, 1.0, Making([seed], icc)).looks for seed in range(8)]
         shares = [one.group_by("prompt_id").agg((pl.col("value") == "yes").mean())["value"] for one in made]
         spread = np.mean([share.var() / (share.mean() * (1 - share.mean())) for share in shares])
         # Of 30 pictures alone 1/30; of values cut from what correlates by one half, about a third.
@@ -100,7 +100,7 @@ def test_prompts_of_one_condition_are_alike_by_the_correlation_that_is_given() -
 
 def test_models_are_alike_in_what_is_made_up() -> None:
     plan = st.Audit.from_text(yes_no(200, things=30, models=("a", "b"))).plan()
-    made = made_scores(plan, 1.0, icc=0.1, seed=[1]).estimates.filter(category="yes")
+    made = made_scores(plan, 1.0, Making([1], 0.1)).estimates.filter(category="yes")
     one, other = (made.filter(generator=name).sort("thing")["value"] for name in ("a", "b"))
     assert np.corrcoef(one, other)[0, 1] > 0.98
 
@@ -126,7 +126,7 @@ def test_every_suite_has_intervals_of_its_scores(monkeypatch, suite: str, named:
 
 
 def test_set_scores_are_of_as_many_sets_as_pictures_make() -> None:
-    made = made_scores(st.Audit.from_text(audit_template("ssi")).plan(), 3.0, icc=0.1, seed=[0])
+    made = made_scores(st.Audit.from_text(audit_template("ssi")).plan(), 3.0, Making([0], 0.1))
     index = made.estimates.filter(measure="ssi", attribute="all").drop_nulls("query")
     assert index["n"].unique().to_list() == [3]
 
@@ -136,7 +136,7 @@ def test_no_picture_breaks_its_prompt_and_all_that_is_asked_is_answered() -> Non
         "  - text\n", "  - {questions: openai:gpt-4o}\n  - {constraints: openai:gpt-4o}\n"
     )
     plan = st.Audit.from_text(text).plan()
-    made = made_scores(plan, 1.0, icc=0.1, seed=[0])
+    made = made_scores(plan, 1.0, Making([0], 0.1))
     assert made.looks["excluded"].null_count() == made.looks.height
     rates = made.estimates.filter(measure="violation_rate")
     assert rates.height
@@ -216,7 +216,7 @@ def test_the_command_says_intervals_where_nothing_is_compared(tmp_path) -> None:
     file.write_text(yes_no(20, things=12), encoding="utf-8")
     words = CliRunner().invoke(app, ["power", str(file), "--within", "0.15"])
     assert words.exit_code == 0, words.output
-    assert "Differences: no measure of this audit compares labels of pictures" in words.output
+    assert "Differences: nothing is tested that pictures can be made up for" in words.output
     assert "Intervals of 20 pictures a prompt" in words.output
     told = json.loads(CliRunner().invoke(app, ["power", str(file), "--within", "0.15", "--json"]).output)
     assert "compares labels of pictures" in told["refused"]

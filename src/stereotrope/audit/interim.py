@@ -24,6 +24,14 @@ _OPEN = "open"
 """Plan of any number of looks."""
 
 
+def first_alpha(looks: int | str, alpha: float = ALPHA) -> float:
+    """What the first look at a run is given of the error of all.
+
+    looks: As the audit file plans them.
+    """
+    return look_alpha(planned=None if looks == _OPEN else int(looks), alpha=alpha)
+
+
 @dataclass(frozen=True)
 class RunLook:
     """A look at a run before it is made: its error, and what those before told."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from stereotrope.audit.work import Silent
 from stereotrope.further_tables import TableSources
 from stereotrope.measure import GENERATOR, MeasureCall
 from stereotrope.stats import special
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import (
     CAPTION,
     CONSTRAINTS,
@@ -30,20 +32,40 @@ from stereotrope.tables import (
 
 OPEN_VALUES = 4
 """Values of an attribute, and attributes, where an audit does not know them yet."""
-_PLACED = ["condition", "prompt", "unit"]
+_PLACED = ["condition", "model", "prompt", "unit"]
+_MODELS = 2
+"""Models whose pictures are made up: more are alike."""
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def made_scores(plan: Plan, factor: float, *, icc: float, seed: Sequence[int]) -> MeasuredRun:
+@dataclass(frozen=True)
+class Making:
+    """How pictures are made up.
+
+    seed: Of the shares, which are the same whatever else is said here, and of the pictures.
+    icc: Correlation within a prompt, of what is drawn before it is cut into values, where a condition has
+        several prompts.
+    unlike: Greatest power of an exponential number that is the factor by which a model, and a mitigation,
+        shows a value more often than others do: with 0 they are alike, with 2 they differ by hardly anything
+        or by all that is possible.
+    evenly: Whether values come as often as their shares say, in each prompt and all parts of a condition,
+        and not by chance: scores of such pictures are, nearly, what those of pictures without end would be.
+    """
+
+    seed: Sequence[int]
+    icc: float = 0.0
+    unlike: float = 0.0
+    evenly: bool = False
+
+
+def made_scores(plan: Plan, factor: float, making: Making) -> MeasuredRun:
     """What the measures of a plan read of pictures and labels that are made up for its design.
 
     Every picture can be used, and everything that is asked of it is answered, by all annotators alike. The
     pictures of a *condition* show each value of an attribute with a share that is drawn evenly from all that
-    are possible; models and mitigations are alike.
+    are possible.
 
     factor: By how many times as many pictures as are asked for.
-    icc: Correlation within a prompt, of what is drawn before it is cut into values, where a condition has
-        several prompts.
-    seed: Of the shares, which are the same whatever the factor, and of the pictures.
     """
     made = replace(plan, requests=_more(plan.requests, factor))
     images = _filled(
@@ -51,7 +73,7 @@ def made_scores(plan: Plan, factor: float, *, icc: float, seed: Sequence[int]) -
         IMAGES,
     )
     subjects = Subjects(made, images)
-    labels = _answers(made, subjects, icc, seed)
+    labels = _answers(made, subjects, making)
     vectors = pl.DataFrame(schema=polars_types(EMBEDDINGS))
     sources = TableSources(made.prompts, images, labels, subjects.table(labels), vectors, made.annotators)
     tidy = tidy_labels_of_run(subjects, labels)
@@ -85,12 +107,12 @@ def _filled(rows: pl.DataFrame, columns: Sequence[Column]) -> pl.DataFrame:
     return rows.with_columns(more).select(list(types))
 
 
-def _answers(plan: Plan, subjects: Subjects, icc: float, seed: Sequence[int]) -> pl.DataFrame:
+def _answers(plan: Plan, subjects: Subjects, making: Making) -> pl.DataFrame:
     """Labels that answer all that is asked of pictures and of sets of them."""
     places = _places(plan)
     asked = _asked(subjects).join(places, on=[GENERATOR, "prompt_id"], maintain_order="left")
     said = [
-        part.with_columns(value=_drawn(part, _values(plan, name), icc, [*seed, 0, at]))
+        part.with_columns(value=_drawn(part, _values(plan, name), making, 0, at))
         for at, ((name,), part) in enumerate(asked.group_by("attribute", maintain_order=True))
     ]
     made = subjects.images.select("image_id", "prompt_id", GENERATOR)
@@ -98,7 +120,7 @@ def _answers(plan: Plan, subjects: Subjects, icc: float, seed: Sequence[int]) ->
         subject_kind=pl.lit("image"), subject_id="image_id", unit="image_id"
     )
     said += [
-        part.with_columns(value=_drawn(part, [element, None], icc, [*seed, 1, at])).drop_nulls("value")
+        part.with_columns(value=_drawn(part, [element, None], making, 1, at)).drop_nulls("value")
         for at, (part, element) in enumerate(_listed(plan, pictures))
     ]
     answers = pl.concat([asked.clear().with_columns(value=pl.lit(None, pl.String)), *said], how="diagonal")
@@ -132,10 +154,10 @@ def _asked(subjects: Subjects) -> pl.DataFrame:
 
 
 def _places(plan: Plan) -> pl.DataFrame:
-    """Prompt and condition of all pictures of a prompt by a model, as numbers.
+    """Model, prompt and condition of all pictures of a prompt by a model, as numbers.
 
-    A condition is what measures tell apart: models and mitigations are alike, and so are prompts of one
-    scenario, wordings of it.
+    A condition is what measures tell apart but for the model and the mitigation; prompts of one scenario are
+    wordings of it.
     """
     used = {name for call in plan.measures for given in _given(call) for name in given}
     told = [name for name in plan.factors if name in used and name != MITIGATION]
@@ -144,9 +166,17 @@ def _places(plan: Plan) -> pl.DataFrame:
         levels = plan.prompts.group_by(SCENARIO).agg(pl.col(others).n_unique())
         told = [SCENARIO, *(name for name in others if levels[name].max() == 1)]
     cells = plan.requests.select(GENERATOR, "prompt_id").unique(maintain_order=True)
-    placed = cells.join(plan.prompts.select("prompt_id", *told), on="prompt_id", maintain_order="left")
-    condition = pl.struct(*told).rank("dense").cast(pl.Int64) - 1 if told else pl.lit(0)
-    placed = placed.select(GENERATOR, "prompt_id", prompt=pl.int_range(pl.len()), condition=condition)
+    apart = [GENERATOR, *({MITIGATION} & set(plan.prompts.columns))]
+    cells = cells.join(
+        plan.prompts.select("prompt_id", *told, *apart[1:]), on="prompt_id", maintain_order="left"
+    )
+    condition, model = (
+        pl.struct(*names).rank("dense").cast(pl.Int64) - 1 if names else pl.lit(0, pl.Int64)
+        for names in (told, apart)
+    )
+    placed = cells.select(
+        GENERATOR, "prompt_id", prompt=pl.int_range(pl.len()), condition=condition, model=model
+    )
     return placed.with_columns(several=pl.col("prompt_id").n_unique().over("condition") > 1)
 
 
@@ -179,15 +209,55 @@ def _listed(plan: Plan, pictures: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, 
             yield showing.with_columns(annotator=pl.lit(one.name), attribute=pl.lit(name)), element
 
 
-def _drawn(part: pl.DataFrame, values: Sequence[str | None], icc: float, seed: Sequence[int]) -> pl.Series:
-    """A value of each row, the same for all that ask the same of a unit."""
-    rng = np.random.default_rng(seed)
+def _drawn(part: pl.DataFrame, values: Sequence[str | None], making: Making, kind: int, at: int) -> pl.Series:
+    """A value of each row, the same for all that ask the same of a unit.
+
+    kind, at: What tells it from all else that is drawn.
+    """
+    rng = np.random.default_rng([*making.seed, kind, at])
     codes = part.select((pl.col(name).rank("dense").cast(pl.Int64) - 1) for name in _PLACED)
-    condition, prompt, unit = (codes[name].to_numpy() for name in _PLACED)
+    condition, model, prompt, unit = (codes[name].to_numpy() for name in _PLACED)
     shares = drawn_shares(rng, condition.max() + 1, len(values))
-    alike = np.where(part["several"].to_numpy(), icc, 0.0)
-    of_prompt, own = (rng.normal(size=code.max() + 1)[code] for code in (prompt, unit))
-    drawn = np.sqrt(alike) * of_prompt + np.sqrt(1 - alike) * own
+    if making.unlike:
+        more = rng.exponential(size=(model.max() + 1, 1, len(values))) ** (making.unlike * rng.random())
+        shares = (shares * more).reshape(-1, len(values))
+        shares /= shares.sum(axis=1, keepdims=True)
+        condition = model * (condition.max() + 1) + condition
+    if making.evenly:
+        drawn = _spaced(rng, prompt, unit)
+    else:
+        alike = np.where(part["several"].to_numpy(), making.icc, 0.0)
+        of_prompt, own = (rng.normal(size=code.max() + 1)[code] for code in (prompt, unit))
+        drawn = np.sqrt(alike) * of_prompt + np.sqrt(1 - alike) * own
     ends = special.ndtri(np.cumsum(shares, axis=1)[:, :-1].clip(0, 1))
     chosen = (drawn[:, None] > ends[condition]).sum(axis=1)
     return pl.Series(list(values), dtype=pl.String).gather(chosen)
+
+
+def _spaced(rng: np.random.Generator, prompt: np.ndarray, unit: np.ndarray) -> Floats:
+    """Normal quantiles of units that are evenly spaced among those of any prompts that follow one another.
+
+    Steps of the golden ratio leave no place out, wherever one begins and ends; within a prompt they come in
+    any order, so that what is drawn beside does not depend on it.
+    """
+    first = np.zeros(unit.max() + 1, int)
+    first[unit] = prompt
+    order = np.lexsort((rng.random(first.size), first))
+    place = np.empty(first.size)
+    place[order] = (rng.random() + _GOLDEN * np.arange(first.size)) % 1.0
+    return np.asarray(special.ndtri(place.clip(1e-9, 1 - 1e-9))[unit])
+
+
+def two_models(plan: Plan, quick: Mapping[str, int]) -> Plan:
+    """The plan with two models at most and as much of what takes time as ``quick`` says at most."""
+    few = plan.requests[GENERATOR].unique(maintain_order=True)
+    first = dict.fromkeys([*plan.baseline.values(), *few])
+    models = [name for name in first if name in set(few)][:_MODELS]
+    calls = []
+    for call in plan.measures:
+        few_of = {name: min(n, quick[name]) for name, n in call.arguments.items() if name in quick}
+        calls.append(replace(call, arguments={**call.arguments, **few_of}))
+    requests = plan.requests.filter(pl.col(GENERATOR).is_in(models))
+    # Who labels a part of the pictures as right is not known to label which.
+    annotators = tuple(one for one in plan.annotators if one.name not in plan.references)
+    return replace(plan, requests=requests, measures=tuple(calls), annotators=annotators, references=())

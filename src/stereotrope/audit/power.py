@@ -14,6 +14,7 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.crossing import Among, crossing_among
+from stereotrope.audit.interim import ALPHA, first_alpha
 from stereotrope.audit.made_run import OPEN_VALUES, refuse_counted
 from stereotrope.audit.made_shares import MANY_VALUES, drawn_shares, shifted, spread_out
 from stereotrope.audit.outstanding import audit_price
@@ -22,7 +23,7 @@ from stereotrope.audit.representatives import representatives
 from stereotrope.audit.simulated import Simulated
 from stereotrope.errors import UsageError
 from stereotrope.measure import GENERATOR, MeasureCall
-from stereotrope.stats import look_alpha, special
+from stereotrope.stats import special
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 SPREADS: Mapping[str, float] = {"one alone": 0.0, "1 in 100": 0.01, "1 in 10": 0.1}
@@ -69,7 +70,7 @@ class Power:
     plan: Plan
     chance: float = 0.8
     icc: float = 0.1
-    alpha: float = 0.05
+    alpha: float = ALPHA
     _known: dict[tuple[float, int], Simulated] = field(default_factory=dict)
     _powers: dict[tuple[float, float, int | None], float] = field(default_factory=dict)
 
@@ -87,10 +88,14 @@ class Power:
         return round(self.plan.requests.height / self._conditions.height)
 
     @property
+    def measures(self) -> set[str]:
+        """Names of what its comparisons are tested by."""
+        return {name for call in self._comparing for name in call.rows}
+
+    @property
     def level(self) -> float:
         """What the first look at the run is given of ``alpha``."""
-        looks = self.plan.spec.looks
-        return look_alpha(planned=None if looks == "open" else looks, alpha=self.alpha)
+        return first_alpha(self.plan.spec.looks, self.alpha)
 
     @property
     def most_prompts(self) -> int:

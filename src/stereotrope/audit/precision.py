@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from stereotrope.audit.made_run import made_scores, refuse_counted
+from stereotrope.audit.made_run import Making, made_scores, refuse_counted, two_models
 from stereotrope.audit.outstanding import audit_price
 from stereotrope.audit.plan import Plan
 from stereotrope.errors import UsageError
@@ -21,18 +21,40 @@ _KIND = ["measure", "definition", "by", "aggregate", "attributes"]
 """What tells one kind of number from another."""
 _BETWEEN = "\n"
 """Between the names of factors, which hold any other character."""
-_MODELS = 2
-"""Models whose pictures are made up: more are alike."""
 _RUNS, _TOGETHER = 4, 6_000
 """Runs at most that are made up for typical intervals, and their pictures together; two runs are at least."""
 _PICTURES = 30_000
 """Pictures of a run beyond which none is made up."""
 _FEWEST, _MOST = 2, 5_000
 """Pictures of a prompt below and beyond which nobody is told to draw so many."""
-_STANDS, _BY_PICTURES = 1.08, 1.25
-"""By how much intervals of twice as many pictures are shorter where still more do not help, and where they
-shrink with the square root of pictures, by 1.41."""
+_STANDS = 1.08
+"""By how much intervals of twice as many pictures are shorter where still more do not help."""
+_BY_PICTURES = 0.32
+"""Power of pictures from which on intervals shrink with their square root, whose power is 0.5."""
 _QUICK = {"n_bootstrap": 200, "n_permutations": 1}
+
+
+def times_wanted(known: Mapping[float, float], wanted: float) -> float | None:
+    """Times as many pictures with which what shrinks with their number is as small as wanted.
+
+    Between the numbers of pictures that are known it is a power of theirs, beyond them :math:`1/\\sqrt n`
+    where it has come to shrink so. None where it has not: prompts, or what else it spans, differ by more.
+
+    known: Times as many pictures → what shrinks.
+    """
+    places = np.array(sorted(known))
+    # Fewer pictures tell no more, whatever chance says.
+    sizes = np.maximum.accumulate([known[place] for place in places[::-1]])[::-1]
+    enough = np.flatnonzero(sizes <= wanted)
+    if enough.size and enough[0] == 0:
+        return float(places[0])
+    at = enough[0] - 1 if enough.size else max(0, places.size - 2)
+    short, long = np.log(sizes[at : at + 2] / wanted) if places.size > 1 else (0.0, 0.0)
+    growth = np.log(places[at + 1] / places[at]) if places.size > 1 else 1.0
+    if enough.size:
+        return float(places[at] * np.exp(growth * short / (short - long)))
+    by_pictures = (short - long) / growth > _BY_PICTURES
+    return float(places[-1] * (sizes[-1] / wanted) ** 2) if by_pictures else None
 
 
 @dataclass(frozen=True)
@@ -61,23 +83,8 @@ class Width:
         return self.halves[1.0]
 
     def times(self, half: float) -> float | None:
-        """Times as many pictures with which a typical interval is ``half`` wide to each side.
-
-        Between the numbers of pictures that were made up the width is a power of theirs, beyond them of
-        :math:`1/\\sqrt n` where it has come to shrink so. None where it has not: prompts, or what else it is
-        a mean over, differ by more.
-        """
-        places = sorted(self.halves)
-        # Fewer pictures tell no more, whatever chance says.
-        widths = np.maximum.accumulate([self.halves[place] for place in places[::-1]])[::-1]
-        enough = np.flatnonzero(widths <= half)
-        if not enough.size:
-            return places[-1] * float(widths[-1] / half) ** 2 if self._by_pictures else None
-        if enough[0] == 0:
-            return places[0]
-        at = enough[0] - 1
-        short, long = np.log(widths[at : at + 2] / half)
-        return float(places[at] * (places[at + 1] / places[at]) ** (short / (short - long)))
+        """Times as many pictures with which a typical interval is ``half`` wide to each side; None: never."""
+        return times_wanted(self.halves, half)
 
     @property
     def _shrinks(self) -> float:
@@ -86,13 +93,9 @@ class Width:
         return last[0] / last[1] if len(last) > 1 else 1.0
 
     @property
-    def _by_pictures(self) -> bool:
-        return self._shrinks > _BY_PICTURES
-
-    @property
     def open(self) -> bool:
         """Whether more pictures are to be made up, to know how it goes on."""
-        return _STANDS < self._shrinks <= _BY_PICTURES
+        return _STANDS < self._shrinks <= 2**_BY_PICTURES
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,19 +178,7 @@ class AuditPrecision:
     @cached_property
     def _quick(self) -> Plan:
         """The plan with less of what takes time: two models, fewer resamples."""
-        few = self.plan.requests[GENERATOR].unique(maintain_order=True)
-        first = dict.fromkeys([*self.plan.baseline.values(), *few])
-        models = [name for name in first if name in set(few)][:_MODELS]
-        calls = []
-        for call in self.plan.measures:
-            few_of = {name: min(n, _QUICK[name]) for name, n in call.arguments.items() if name in _QUICK}
-            calls.append(replace(call, arguments={**call.arguments, **few_of}))
-        requests = self.plan.requests.filter(pl.col(GENERATOR).is_in(models))
-        # Who labels a part of the pictures as right is not known to label which.
-        annotators = tuple(one for one in self.plan.annotators if one.name not in self.plan.references)
-        return replace(
-            self.plan, requests=requests, measures=tuple(calls), annotators=annotators, references=()
-        )
+        return two_models(self.plan, _QUICK)
 
     def _kinds(self, factor: float) -> pl.DataFrame:
         """Typical half widths of each kind of number, with so many times as many pictures."""
@@ -204,7 +195,7 @@ class AuditPrecision:
 
     def _scored(self, factor: float, run: int) -> pl.DataFrame:
         """Rows of a run that is made up: their kind, value and half of their interval."""
-        made = made_scores(self._quick, factor, icc=self.icc, seed=[self.plan.spec.seed, run]).estimates
+        made = made_scores(self._quick, factor, Making([self.plan.spec.seed, run], self.icc)).estimates
         factors = [name for name in self.plan.factors if name in made.columns]
         by = [pl.when(pl.col(name).is_not_null()).then(pl.lit(name)) for name in factors]
         return made.filter(pl.col("subset").is_null()).select(

@@ -182,7 +182,7 @@ def power_of_audit(
 
     Simulates labels for the audit's design and runs its own measures over them,
     all comparisons tested against one another as in the run. Nothing is drawn
-    or asked; it takes seconds to a minute.
+    or asked; it takes seconds to a minute, with captions of several models more.
     """
     from stereotrope.audit import Audit
     from stereotrope.cli.power import print_power

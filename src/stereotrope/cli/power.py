@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from stereotrope.audit import Plan
+    from stereotrope.audit.detection import AuditDetection
     from stereotrope.audit.power import Power
     from stereotrope.audit.precision import AuditPrecision
     from stereotrope.commands import Settings
 
 _NONE = "none"
+_TOO_LARGE = (
+    "How large differences of scores must be is not made up for so many pictures; ask with fewer "
+    "`images_per_prompt` or prompts."
+)
 
 
 def print_power(
@@ -40,29 +45,43 @@ def print_power(
     chance, icc: Of :class:`stereotrope.audit.power.Power`.
     Raises AuditFileError: Neither can be made up for the audit.
     """
+    from stereotrope.audit.detection import AuditDetection
     from stereotrope.audit.power import Power
     from stereotrope.audit.precision import AuditPrecision
 
     precision = AuditPrecision(plan, half, icc)
     intervals = list(_intervals(precision))
     told: dict[str, Any] = {}
-    why = None
+    why, labelled = None, None
     try:
         power = Power(plan, chance, icc)
         told = _powers(power, shift)
+        labelled = power.measures
     except AuditFileError as error:
-        if not intervals:
-            raise
-        why = str(error)
+        why = error
+    detection = AuditDetection(plan, shift, labelled or (), chance, icc)
+    others = list(_others(detection))
+    if why is not None and not intervals and not others:
+        raise why
     if as_json:
-        print_json({**told, "refused": why, "half_width": half, "intervals": intervals})
+        whole = {
+            "all_comparisons": detection.n_comparisons,
+            "others": None if detection.too_large else others,
+        }
+        refused = None if why is None else str(why)
+        print_json({**told, "refused": refused, **whole, "half_width": half, "intervals": intervals})
         return
     out = console(settings)
     print_line(Text(terminal(plan.title), style="bold"), out)
     if why is None:
         _print_found(power, told, out)
-    else:
-        print_line(safe(f"Differences: {why.partition('power: ')[2] or why}"), out)
+    elif not others and not detection.too_large:
+        print_line(safe("Differences: nothing is tested that pictures can be made up for."), out)
+    if detection.too_large:
+        print_line(safe(_TOO_LARGE), out)
+    if others:
+        out.print()
+        _print_others(detection, others, out)
     if intervals:
         out.print()
         _print_intervals(precision, intervals, out)
@@ -98,6 +117,24 @@ def _powers(power: Power, shift: float) -> dict[str, Any]:
         "alike": power.at(0.0).alike,
         "found": found,
     }
+
+
+def _others(detection: AuditDetection) -> Iterator[dict[str, Any]]:
+    """What is said of differences of other kinds, for scripts; null where nothing can be said."""
+    for kind in detection.kinds:
+        n = detection.pictures(kind) if kind.of_shares else None
+        yield {
+            "measure": kind.measure,
+            "by": list(kind.by),
+            "contrast": kind.contrast,
+            "of_shares": kind.of_shares,
+            "comparisons": kind.n_comparisons,
+            "smallest": kind.smallest(detection.chance),
+            "power": kind.power(detection.size) if kind.of_shares else None,
+            "pictures": n,
+            "needs_prompts": kind.of_shares and detection.needs_prompts(kind),
+            "cost": _cost(None if n is None else detection.price(n)),
+        }
 
 
 def _intervals(precision: AuditPrecision) -> Iterator[dict[str, Any]]:
@@ -164,6 +201,43 @@ def _found(one: dict[str, Any]) -> list[str]:
 
 def _price(cost: list[float] | None) -> str:
     return "not known, add `price:`" if cost is None else "–".join(dict.fromkeys(map(dollars, cost)))
+
+
+def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: Console) -> None:
+    columns = [
+        "comparison",
+        "for each",
+        "comparisons",
+        f"smallest told {detection.chance:.0%}",
+        f"{detection.size:g} is told",
+        f"pictures a prompt for {detection.chance:.0%}",
+        "price",
+    ]
+    among = count(detection.n_comparisons, "comparison")
+    title = f"Differences of scores, {detection.n:.3g} pictures a prompt, one alone among {among}"
+    print_rows(title, columns, [_other(one) for one in others], out, named=2)
+    out.print()
+    line = (
+        "Sizes are in the unit of the score. Simulated with the audit's own measures, shares drawn evenly "
+        "from all that are possible, models unlike; “more prompts”: more pictures of these do not help."
+    )
+    print_line(safe(line), out)
+
+
+def _other(one: dict[str, Any]) -> list[str]:
+    smallest, n = one["smallest"], one["pictures"]
+    known = one["of_shares"] and smallest is not None
+    more = "more prompts" if one["needs_prompts"] else "more than 5000" if known else "–"
+    between = f", between levels of {one['contrast']}" if one["contrast"] else ""
+    return [
+        one["measure"] + between,
+        ", ".join(one["by"]) or "–",
+        str(one["comparisons"]),
+        _NONE if smallest is None else f"{smallest:.2g}",
+        "–" if one["power"] is None else f"{one['power']:.0%}",
+        more if n is None else str(n),
+        "–" if n is None else _price(one["cost"]),
+    ]
 
 
 def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]], out: Console) -> None:
