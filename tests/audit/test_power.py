@@ -390,6 +390,24 @@ def test_what_compares_nothing_is_refused() -> None:
         power_of(audit(), chance=1.2)
 
 
+def test_conditions_that_differ_in_all_factors_are_compared_by_nothing(tmp_path) -> None:
+    """There was a division by the number of comparisons."""
+    rows = ["text,thing,group", "a cup,cup,base", "a car for us,car,us", "a sofa for them,sofa,them"]
+    (tmp_path / "prompts.csv").write_text("\n".join(rows))
+    text = "prompts: prompts.csv\nbaseline: {group: base}\nimages_per_prompt: 10\n"
+    text += "generators: [calibrated]\nannotators: [colour]\n"
+    text += (
+        "measures: [{share: {attribute: product_colour, by: [thing]}}, {share_difference: {group: group}}]\n"
+    )
+    power = Power(st.Audit.from_text(text, base=tmp_path).plan())
+    with pytest.raises(AuditFileError, match="power: no measure of this audit tests a difference of labels"):
+        power.smallest()
+    (tmp_path / "audit.yaml").write_text(text)
+    words = CliRunner().invoke(app, ["power", str(tmp_path / "audit.yaml")])
+    assert words.exit_code == 0, words.output
+    assert "Intervals of 10 pictures a prompt" in words.output
+
+
 def test_the_command_says_it_in_words_and_for_scripts(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("stereotrope.audit.power._PLACES", 24)
     file = tmp_path / "audit.yaml"

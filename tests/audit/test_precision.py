@@ -211,6 +211,23 @@ measures: [{share: colour}]
             made(plan)
 
 
+@pytest.mark.parametrize(
+    ("halves", "half", "told"),
+    [
+        ({1.0: 0.2, 2.0: 0.17}, 0.1, 80),  # still shrinks, by too little to say how far
+        ({1.0: 0.2, 2.0: 0.195}, 0.1, None),  # stands: more prompts are asked for
+        ({1.0: 0.2, 2.0: 0.141}, 0.1, None),  # 160 are enough
+        ({1.0: 0.2, 2.0: 0.141}, 0.001, 5_000),  # they would be, beyond what is told
+    ],
+)
+def test_what_more_pictures_may_bring_is_not_said_to_take_prompts(
+    halves: dict[float, float], half: float, told: int | None
+) -> None:
+    precision = precision_of(yes_no(40, things=2), half)
+    width = Width("share", "share", (), None, False, 40, halves)
+    assert precision.more_than(width) == told
+
+
 def test_the_command_says_intervals_where_nothing_is_compared(tmp_path) -> None:
     file = tmp_path / "audit.yaml"
     file.write_text(yes_no(20, things=12), encoding="utf-8")
@@ -235,7 +252,7 @@ def test_lines_of_two_definitions_say_which_and_prompts_are_never_fewer() -> Non
     assert made.pictures(width) is None
     assert made.prompts(width) == pytest.approx(1.44)
     one = {"measure": "cbs", "definition": "paper", "all_attributes": False, "mean_over": None, "by": []}
-    rest = {"half_width": 0.1, "pictures": 3, "cost": [0.0, 0.0]}
+    rest = {"half_width": 0.1, "pictures": 3, "more_than": None, "times_prompts": None, "cost": [0.0, 0.0]}
     assert _interval({**one, **rest}, defined=True)[0] == "cbs, paper"
     assert _interval({**one, **rest}, defined=False)[0] == "cbs"
 

@@ -29,10 +29,10 @@ _KIND = ["measure", "by", "contrast"]
 _ENOUGH, _FEWEST, _SEEN = 100, 24, 5
 """Comparisons of a kind near the size that is told at times, how many are made up at least, and how many of
 them are told and not."""
-_RUNS, _MOST_RUNS, _TOGETHER = 30, 100, 70_000
+_RUNS, _MOST_RUNS, _TOGETHER = 30, 100, 30_000
 """Runs that are made up, and once more if these are not enough; then up to so many, if they have no more
 pictures together."""
-_LARGEST = 15_000
+_LARGEST = 3_000
 """Pictures of two models beyond which no run is made up so often."""
 _UNLIKE, _NEAR = 2.0, 2.5
 """How unlike models are made up, and up to how many times the size that is told at times others are near."""
@@ -42,8 +42,10 @@ _COUNTED = 30_000
 """Pictures of a run at most in which comparisons are counted."""
 _EVENLY, _EVEN_PICTURES = 100, 4_000
 """Pictures of a prompt, and of all, from which on evenly spaced values say what those without end would."""
-_MORE, _AGAIN = 2.0, 3
+_MORE, _AGAIN = 2.0, 6
 """Times as many pictures with which is looked how much shorter intervals are, and runs for that."""
+_STANDS = 1.08
+"""By how much intervals of so many times as many pictures are shorter where still more do not help."""
 _MOST = 5_000
 """Pictures of a prompt beyond which nobody is told to draw so many."""
 _PER_STEP = 5
@@ -182,10 +184,21 @@ class AuditDetection:
         """Whether more pictures are needed for the size that matters."""
         return curve is not None and special.ndtr(curve[0] + curve[1] * self.size) < self.chance
 
-    def needs_prompts(self, kind: Detection) -> bool:
-        """Whether more pictures do not help to tell ``size``."""
-        known = kind.smallest(self.chance) is not None and len(kind.halves) > 1
-        return known and kind.times(self.size, self.chance) is None
+    @property
+    def unknown(self) -> list[str]:
+        """Measures that test what no kind stands for."""
+        return sorted(self._asked - {kind.measure for kind in self.kinds})
+
+    def more_than(self, kind: Detection) -> int | None:
+        """Pictures of a prompt that are not enough to tell ``size``, where that is all that is known.
+
+        None, too, where more do not help: intervals of twice as many are hardly shorter.
+        """
+        if kind.times(self.size, self.chance) is not None:
+            return _MOST if self.pictures(kind) is None else None
+        most = max(kind.halves)
+        stands = most > 1 and kind.halves[1.0] <= _STANDS * kind.halves[most]
+        return None if stands else math.floor(self.n * most)
 
     def pictures(self, kind: Detection) -> int | None:
         """Pictures of a prompt with which ``size`` is told with the wanted chance, as many as asked at least.

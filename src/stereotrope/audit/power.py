@@ -120,9 +120,13 @@ class Power:
 
         parts = compared_parts(sample)
         if set(sample.select(self._others).iter_rows()).issuperset(parts):
-            return sum(n_parts.get(part, 0) for part in parts)
-        # Where comparisons span parts, no part stands for others.
-        return len(compared_parts(self._conditions))
+            number = sum(n_parts.get(part, 0) for part in parts)
+        else:
+            # Where comparisons span parts, no part stands for others.
+            number = len(compared_parts(self._conditions))
+        if not number:
+            raise self._refused("tests a difference of labels")
+        return number
 
     def at(self, shift: float, n: int | None = None) -> Simulated:
         """Comparisons with such a shift and ``n`` pictures a condition; those of the audit when None."""

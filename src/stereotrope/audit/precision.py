@@ -166,6 +166,12 @@ class AuditPrecision:
         n = None if times is None else math.ceil(times * self.n - 1e-9)
         return None if n is None or n > _MOST else max(1, n)
 
+    def more_than(self, width: Width) -> int | None:
+        """Pictures of a prompt that are not enough, where that is all that is known."""
+        if width.times(self.half) is not None:
+            return _MOST if self.pictures(width) is None else None
+        return math.floor(self.n * max(width.halves)) if width.open else None
+
     def prompts(self, width: Width) -> float:
         """Times as many prompts, or other levels that it spans, with which it would: as their square root."""
         widest = max(half for times, half in width.halves.items() if times >= 1)

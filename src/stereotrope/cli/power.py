@@ -132,7 +132,7 @@ def _others(detection: AuditDetection) -> Iterator[dict[str, Any]]:
             "smallest": kind.smallest(detection.chance),
             "power": kind.power(detection.size) if kind.of_shares else None,
             "pictures": n,
-            "needs_prompts": kind.of_shares and detection.needs_prompts(kind),
+            "more_than": detection.more_than(kind) if kind.of_shares else None,
             "cost": _cost(None if n is None else detection.price(n)),
         }
 
@@ -140,7 +140,7 @@ def _others(detection: AuditDetection) -> Iterator[dict[str, Any]]:
 def _intervals(precision: AuditPrecision) -> Iterator[dict[str, Any]]:
     """What is said of intervals, for scripts; null where nothing can be said."""
     for width in precision.widths:
-        n = precision.pictures(width)
+        n, more_than = precision.pictures(width), precision.more_than(width)
         yield {
             "measure": width.measure,
             "definition": width.definition,
@@ -150,7 +150,8 @@ def _intervals(precision: AuditPrecision) -> Iterator[dict[str, Any]]:
             "n": width.n,
             "half_width": width.half,
             "pictures": n,
-            "times_prompts": None if n is not None else precision.prompts(width),
+            "more_than": more_than,
+            "times_prompts": precision.prompts(width) if n is more_than is None else None,
             "cost": _cost(None if n is None else precision.price(n)),
         }
 
@@ -199,6 +200,16 @@ def _found(one: dict[str, Any]) -> list[str]:
     ]
 
 
+def _pictures(n: float) -> str:
+    number = _number(n, 3)
+    return f"{number} picture{'s' * (number != '1')}"
+
+
+def _number(of: float, digits: int = 2) -> str:
+    """In so many digits, and never as a power of ten."""
+    return f"{of:.{digits}g}" if of < 10**digits - 0.5 else f"{of:.0f}"
+
+
 def _price(cost: list[float] | None) -> str:
     return "not known, add `price:`" if cost is None else "–".join(dict.fromkeys(map(dollars, cost)))
 
@@ -214,7 +225,7 @@ def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: 
         "price",
     ]
     among = count(detection.n_comparisons, "comparison")
-    title = f"Differences of scores, {detection.n:.3g} pictures a prompt, one alone among {among}"
+    title = f"Differences of scores, {_pictures(detection.n)} a prompt, one alone among {among}"
     print_rows(title, columns, [_other(one) for one in others], out, named=2)
     out.print()
     line = (
@@ -222,12 +233,14 @@ def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: 
         "from all that are possible, models unlike; “more prompts”: more pictures of these do not help."
     )
     print_line(safe(line), out)
+    if detection.unknown:
+        print_line(safe(f"Tested, but not made up: {', '.join(detection.unknown)}."), out)
 
 
 def _other(one: dict[str, Any]) -> list[str]:
     smallest, n = one["smallest"], one["pictures"]
     known = one["of_shares"] and smallest is not None
-    more = "more prompts" if one["needs_prompts"] else "more than 5000" if known else "–"
+    more = f"more than {one['more_than']}" if one["more_than"] is not None else "more prompts"
     between = f", between levels of {one['contrast']}" if one["contrast"] else ""
     return [
         one["measure"] + between,
@@ -235,7 +248,7 @@ def _other(one: dict[str, Any]) -> list[str]:
         str(one["comparisons"]),
         _NONE if smallest is None else f"{smallest:.2g}",
         "–" if one["power"] is None else f"{one['power']:.0%}",
-        more if n is None else str(n),
+        str(n) if n is not None else more if known else "–",
         "–" if n is None else _price(one["cost"]),
     ]
 
@@ -244,7 +257,7 @@ def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]],
     columns = ["number", "for each", "±", f"pictures a prompt for ±{precision.half:g}", "price"]
     kinds = [(one["measure"], one["by"], one["mean_over"], one["all_attributes"]) for one in intervals]
     rows = [_interval(one, kinds.count(kind) > 1) for one, kind in zip(intervals, kinds, strict=True)]
-    print_rows(f"Intervals of {precision.n:.3g} pictures a prompt", columns, rows, out, named=2)
+    print_rows(f"Intervals of {_pictures(precision.n)} a prompt", columns, rows, out, named=2)
     out.print()
     lines = [
         "± is half of a typical interval: simulated with the audit's own measures, shares drawn evenly from "
@@ -262,6 +275,8 @@ def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]],
 def _interval(one: dict[str, Any], defined: bool) -> list[str]:
     """A line; ``defined``: whether another definition has one, too."""
     n = one["pictures"]
+    times = one["times_prompts"]
+    more = f"more than {one['more_than']}" if times is None else f"× {_number(times)} prompts"
     said = (
         one["measure"],
         one["definition"] if defined else "",
@@ -272,6 +287,6 @@ def _interval(one: dict[str, Any], defined: bool) -> list[str]:
         ", ".join(filter(None, said)),
         ", ".join(one["by"]) or "–",
         f"{one['half_width']:.2g}",
-        f"× {one['times_prompts']:.2g} prompts" if n is None else str(n),
+        str(n) if n is not None else more,
         "–" if n is None else _price(one["cost"]),
     ]
