@@ -145,7 +145,8 @@ def test_deviations_of_models_are_told_as_often_as_in_studies_made_elsewhere(cap
         size = float(np.mean([size for _, size in made]))
         with capsys.disabled():
             print(f"\na deviation of {size:.3f}: predicted {kind.power(size):.2f}, is {told:.2f}")
-        assert kind.power(size) == pytest.approx(told, abs=0.12)
+        # Sixty of them are made up: the size that is told half of the time is known to some 15%.
+        assert kind.power(size) == pytest.approx(told, abs=0.2)
 
 
 def test_what_power_says_is_not_said_again_and_what_cannot_be_told_has_no_line() -> None:

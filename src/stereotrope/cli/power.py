@@ -230,7 +230,8 @@ def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: 
     out.print()
     line = (
         "Sizes are in the unit of the score. Simulated with the audit's own measures, shares drawn evenly "
-        "from all that are possible, models unlike; “more prompts”: more pictures of these do not help."
+        "from all that are possible, models unlike: chances to about 0.05, of a comparison that comes once "
+        "to about 0.15. “More prompts”: more pictures of these do not help."
     )
     print_line(safe(line), out)
     if detection.unknown:
