@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from stereotrope import measure
 from stereotrope.audit.interim import ALPHA, first_alpha
-from stereotrope.audit.made_run import Making, made_scores, refuse_counted, two_models
+from stereotrope.audit.made_run import Making, made_scores, pictures_per_prompt, refuse_counted, two_models
 from stereotrope.audit.outstanding import audit_price
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.precision import times_wanted
@@ -118,7 +118,7 @@ class AuditDetection:
     """
 
     plan: Plan
-    size: float = 0.5
+    size: float = 0.3
     besides: Collection[str] = ()
     chance: float = 0.8
     icc: float = 0.1
@@ -145,8 +145,7 @@ class AuditDetection:
     @cached_property
     def n(self) -> float:
         """Pictures of a prompt by one model, on the mean."""
-        cells = self._small.requests.select(GENERATOR, "prompt_id").unique().height
-        return self._small.requests.height / max(1, cells)
+        return pictures_per_prompt(self._small)
 
     @property
     def too_large(self) -> bool:

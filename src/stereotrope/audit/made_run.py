@@ -248,6 +248,12 @@ def _spaced(rng: np.random.Generator, prompt: np.ndarray, unit: np.ndarray) -> F
     return np.asarray(special.ndtri(place.clip(1e-9, 1 - 1e-9))[unit])
 
 
+def pictures_per_prompt(plan: Plan) -> float:
+    """Pictures of a prompt by one model, on the mean."""
+    cells = plan.requests.select(GENERATOR, "prompt_id").unique().height
+    return plan.requests.height / max(1, cells)
+
+
 def two_models(plan: Plan, quick: Mapping[str, int]) -> Plan:
     """The plan with two models at most and as much of what takes time as ``quick`` says at most."""
     few = plan.requests[GENERATOR].unique(maintain_order=True)

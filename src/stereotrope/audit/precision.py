@@ -10,11 +10,10 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from stereotrope.audit.made_run import Making, made_scores, refuse_counted, two_models
+from stereotrope.audit.made_run import Making, made_scores, pictures_per_prompt, refuse_counted, two_models
 from stereotrope.audit.outstanding import audit_price
 from stereotrope.audit.plan import Plan
 from stereotrope.errors import UsageError
-from stereotrope.measure import GENERATOR
 from stereotrope.tables import ALL_ATTRIBUTES
 
 _KIND = ["measure", "definition", "by", "aggregate", "attributes"]
@@ -124,8 +123,7 @@ class AuditPrecision:
     @cached_property
     def n(self) -> float:
         """Pictures of a prompt by one model, on the mean."""
-        cells = self._quick.requests.select(GENERATOR, "prompt_id").unique().height
-        return self._quick.requests.height / max(1, cells)
+        return pictures_per_prompt(self._quick)
 
     @cached_property
     def widths(self) -> list[Width]:
