@@ -140,13 +140,13 @@ def test_deviations_of_models_are_told_as_often_as_in_studies_made_elsewhere(cap
     detection = AuditDetection(plan)
     (kind,) = [one for one in detection.kinds if one.measure == "model_deviation"]
     for odds in (1.3, 1.5, 1.8):
-        made = [deviation(seed, odds) for seed in range(200)]
+        made = [deviation(seed, odds) for seed in range(1_000)]
         told = np.mean([p * detection.n_comparisons <= detection.level for p, _ in made])
         size = float(np.mean([size for _, size in made]))
         with capsys.disabled():
             print(f"\na deviation of {size:.3f}: predicted {kind.power(size):.2f}, is {told:.2f}")
-        # Sixty of them are made up: the size that is told half of the time is known to some 15%.
-        assert kind.power(size) == pytest.approx(told, abs=0.2)
+        # An audit has one such comparison: what is predicted for other seeds strays by 0.04.
+        assert kind.power(size) == pytest.approx(told, abs=0.12)
 
 
 def test_what_power_says_is_not_said_again_and_what_cannot_be_told_has_no_line() -> None:

@@ -257,6 +257,14 @@ def test_lines_of_two_definitions_say_which_and_prompts_are_never_fewer() -> Non
     assert _interval({**one, **rest}, defined=False)[0] == "cbs"
 
 
+def test_no_pictures_are_asked_for_where_the_scale_goes_beyond_one() -> None:
+    made = AuditPrecision(st.Audit.from_text(yes_no()).plan(), 0.1)
+    halves = {1.0: 0.2, 2.0: 0.14}
+    share, vendi = (Width(name, name, (), None, False, 10, halves) for name in ("share", "vendi"))
+    assert made.pictures(share) == 157
+    assert made.pictures(vendi) is made.more_than(vendi) is made.prompts(vendi) is None
+
+
 def test_intervals_are_the_same_each_time() -> None:
     first, second = (precision_of(yes_no(10)).widths for _ in range(2))
     assert first == second

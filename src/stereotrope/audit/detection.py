@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from stereotrope import measure
@@ -29,20 +30,22 @@ _KIND = ["measure", "by", "contrast"]
 _ENOUGH, _FEWEST, _SEEN = 100, 24, 5
 """Comparisons of a kind near the size that is told at times, how many are made up at least, and how many of
 them are told and not."""
-_RUNS, _MOST_RUNS, _TOGETHER = 30, 100, 30_000
-"""Runs that are made up, and once more if these are not enough; then up to so many, if they have no more
-pictures together."""
+_RUNS, _AGAIN = 30, 4
+"""Runs that are made up, and once more if these are not enough; then so many times of the same shares."""
 _LARGEST = 3_000
 """Pictures of two models beyond which no run is made up so often."""
-_UNLIKE, _NEAR = 2.0, 2.5
-"""How unlike models are made up, and up to how many times the size that is told at times others are near."""
-_BEYOND = 3.0
-"""How far beyond what is told, in normal quantiles, nothing more is asked of a p-value."""
+_UNLIKE, _NEAR = 2.0, (0.4, 1.8)
+"""How unlike models are made up, and between how many times the size that is told half of the time others are
+near it."""
+_BEYOND = 2.0
+"""How far from what is told, in normal quantiles, nothing more is asked of a p-value."""
+_LEAST_SLOPE, _SPREADS = 1e-6, (-3.0, 3.0)
+"""Of the normal law of p-values' quantiles: its least slope, and logarithms between which its spread lies."""
 _COUNTED = 30_000
 """Pictures of a run at most in which comparisons are counted."""
 _EVENLY, _EVEN_PICTURES = 100, 4_000
 """Pictures of a prompt, and of all, from which on evenly spaced values say what those without end would."""
-_MORE, _AGAIN = 2.0, 6
+_MORE, _MORE_RUNS = 2.0, 6
 """Times as many pictures with which is looked how much shorter intervals are, and runs for that."""
 _STANDS = 1.08
 """By how much intervals of so many times as many pictures are shorter where still more do not help."""
@@ -159,7 +162,7 @@ class AuditDetection:
             return []
         made = self._known
         counts = {tuple(kind): n for *kind, n in self._all.group_by(_KIND).len().iter_rows()}
-        halves = {1.0: _halves(made.filter(pl.col("run") <= _AGAIN))}
+        halves = {1.0: _halves(made.filter(pl.col("run") <= _MORE_RUNS))}
         if any(self._lacks(_curve(part)) for _, part in made.group_by(_KIND)):
             halves[_MORE] = _halves(self._more(_MORE))
         order = [name for call in self.plan.measures for name in call.rows]
@@ -247,30 +250,26 @@ class AuditDetection:
     def _known(self) -> pl.DataFrame:
         """Comparisons of runs that are made up, each with its true size and how far it is told."""
         found = self._seen(_UNLIKE, range(1, 1 + _RUNS))
-        few = [near for _, part in found.group_by(_KIND) if (near := _near(part)) is not None]
+        few = [near for _, part in found.group_by(_KIND) if (near := _too_large(part)) is not None]
         if not few:
             return found
-        more = max(_RUNS, min(_MOST_RUNS, int(_TOGETHER / self._pictures)))
         unlike = _UNLIKE * min(1.0, *few)
-        return pl.concat([found, self._seen(unlike, range(1 + _RUNS, 1 + _RUNS + more))])
+        return pl.concat([found, self._seen(unlike, range(1 + _RUNS, 1 + 2 * _RUNS), _AGAIN)])
 
     @property
     def _evenly(self) -> float:
         """Times as many pictures with which evenly spaced values say what those without end would."""
         return min(_EVENLY, max(self.n, _EVEN_PICTURES * self.n / self._testing.requests.height)) / self.n
 
-    @property
-    def _pictures(self) -> float:
-        """Pictures of a run and of those that say what is true of it."""
-        return self._testing.requests.height * (1 + self._evenly)
-
-    def _seen(self, unlike: float, runs: Iterable[int]) -> pl.DataFrame:
-        plan, parts = self._testing, []
+    def _seen(self, unlike: float, runs: Iterable[int], again: int = 1) -> pl.DataFrame:
+        parts, untested = [], two_models(self._testing, {"n_permutations": 1})
         for run in runs:
-            truth = self._compared(plan, self._evenly, self._making(run, unlike, evenly=True))
-            made = self._made(1.0, run, unlike)
-            made = made.join(truth.select("place", truth="value").unique("place", keep="any"), on="place")
-            parts.append(made.drop_nulls(["truth", "value"]).with_columns(run=pl.lit(run)))
+            making = self._making(run, unlike)
+            truth = self._compared(untested, self._evenly, replace(making, evenly=True))
+            truth = truth.select("place", truth="value").unique("place", keep="any")
+            for drawing in range(again):
+                made = self._made(1.0, replace(making, again=drawing)).join(truth, on="place")
+                parts.append(made.drop_nulls(["truth", "value"]).with_columns(run=pl.lit(run)))
         every = pl.concat(parts)
         p = every["p_value"].to_numpy()
         able = count_able(self._all["p_least"].to_numpy(), p)
@@ -284,15 +283,15 @@ class AuditDetection:
         """Comparisons with so many times as many pictures."""
         if self.n * factor > _MOST:
             return self._known.clear()
-        return pl.concat(self._made(factor, 1 + run, _UNLIKE) for run in range(_AGAIN))
+        return pl.concat(self._made(factor, self._making(1 + run)) for run in range(_MORE_RUNS))
 
-    def _made(self, factor: float, run: int, unlike: float) -> pl.DataFrame:
+    def _made(self, factor: float, making: Making) -> pl.DataFrame:
         """Comparisons that are asked for, of a run that is made up."""
-        made = self._compared(self._testing, factor, self._making(run, unlike))
+        made = self._compared(self._testing, factor, making)
         return made.filter(pl.col("measure").is_in(self._asked))
 
-    def _making(self, run: int, unlike: float = _UNLIKE, *, evenly: bool = False) -> Making:
-        return Making([self.plan.spec.seed, run], self.icc, unlike, evenly)
+    def _making(self, run: int, unlike: float = _UNLIKE) -> Making:
+        return Making([self.plan.spec.seed, run], self.icc, unlike)
 
     def _compared(self, plan: Plan, factor: float, making: Making) -> pl.DataFrame:
         """The comparisons of a run that is made up, and the place and kind of each."""
@@ -323,26 +322,34 @@ def _halves(made: pl.DataFrame) -> dict[tuple[str, str, str | None], float]:
 
 def _curve(part: pl.DataFrame) -> tuple[float, float] | None:
     """The curve of comparisons of a kind; None where too few are made up, or told, or not."""
-    size, far, seen = (part[name].to_numpy() for name in ("truth", "far", "value"))
-    if not ((far >= 0) & (seen < 0)).any():
-        # Only what is larger is told: the test is one-sided.
-        size, far = size[size >= 0], far[size >= 0]
-    size = np.abs(size)
+    size, seen, far = (part[name].to_numpy() for name in ("truth", "value", "far"))
+    if ((far >= 0) & (seen < 0)).any():
+        # Told whichever way it goes.
+        size, seen = np.abs(size), np.abs(seen)
+    else:
+        size, seen, far = (of[size >= 0] for of in (size, seen, far))
     if size.size < _FEWEST or min((far >= 0).sum(), (far < 0).sum()) < _SEEN:
         return None
-    curve = _fitted(size, far)
+    curve = _fitted(size, seen, far)
     for _ in range(3):
-        near = size <= _NEAR * _reached(curve, 0.5)
+        near = _near(size, curve)
         if near.sum() >= _FEWEST:
-            curve = _fitted(size[near], far[near])
+            curve = _fitted(size[near], seen[near], far[near])
     return curve
 
 
-def _near(part: pl.DataFrame) -> float | None:
-    """Which part of the largest size is near those that are told at times; None where enough are, or none."""
+def _near(size: Floats, curve: tuple[float, float]) -> NDArray[np.bool_]:
+    """Which sizes are near that which is told half of the time."""
+    least, most = (part * _reached(curve, 0.5) for part in _NEAR)
+    return np.asarray((size >= least) & (size <= most))
+
+
+def _too_large(part: pl.DataFrame) -> float | None:
+    """Which part of the largest size is near what is told at times; None where enough are, or none."""
     size, curve = part["truth"].abs().to_numpy(), _curve(part)
-    near = 0.0 if curve is None else _NEAR * _reached(curve, 0.5)
-    return near / float(size.max()) if near and (size <= near).sum() < _ENOUGH else None
+    if curve is None or not _reached(curve, 0.5) or _near(size, curve).sum() >= _ENOUGH:
+        return None
+    return _NEAR[1] * _reached(curve, 0.5) / float(size.max())
 
 
 def _reached(curve: tuple[float, float], chance: float) -> float:
@@ -351,22 +358,25 @@ def _reached(curve: tuple[float, float], chance: float) -> float:
     return max(0.0, (float(special.ndtri(chance)) - a) / b)
 
 
-def _fitted(size: Floats, far: Floats) -> tuple[float, float]:
-    """a and b ≥ 0 of Φ(a + b·size), the chance that ``far`` is not below 0.
+def _fitted(size: Floats, seen: Floats, far: Floats) -> tuple[float, float]:
+    """a and b > 0 of Φ(a + b·size), the chance that ``far`` is not below 0.
 
-    A normal law whose mean grows with the size and whose spread is one, by the greatest likelihood; of what
-    lies at an end only that is taken to be known (Tobin 1958, Econometrica 26).
+    A normal law whose mean grows with the size, and with what is read beyond it, by the greatest likelihood;
+    of what lies at an end only that is taken to be known (Tobin 1958, Econometrica 26). That chance does not
+    favour either side is known: what is read beyond the size is, here, of mean 0.
     """
-    low, high = float(far.min()), max(float(far.min()), _BEYOND)
-    below, above = far <= low, far >= high
+    low, high = max(float(far.min()), -_BEYOND), _BEYOND
+    below, above, error = far <= low, far >= high, seen - size
+    by, far = np.column_stack([np.ones(size.size), size, error]), far.clip(low, high)
 
     def unlikely(at: Floats) -> float:
-        spread = math.exp(at[2])
-        z = (far.clip(low, high) - at[0] - math.exp(at[1]) * size) / spread
-        inside = (-0.5 * z**2 - at[2])[~below & ~above].sum()
+        z = (far - by @ at[:3]) / math.exp(at[3])
+        inside = (-0.5 * z**2 - at[3])[~below & ~above].sum()
         return -float(inside + special.log_ndtr(z[below]).sum() + special.log_ndtr(-z[above]).sum())
 
-    start = [low, math.log(max(1.0, -low) / max(1e-9, float(np.median(size)))), 0.0]
-    best = minimize(unlikely, start, method="Nelder-Mead", options={"maxiter": 2_000})
-    spread = math.exp(float(best.x[2]))
-    return float(best.x[0]) / spread, math.exp(float(best.x[1])) / spread
+    (a, b, c), *_ = np.linalg.lstsq(by, far)
+    start = [a, max(_LEAST_SLOPE, b), c, math.log(max(0.1, (far - by @ [a, b, c]).std()))]
+    bounds = [(None, None), (_LEAST_SLOPE, None), (None, None), _SPREADS]
+    best = minimize(unlikely, start, method="L-BFGS-B", bounds=bounds)
+    spread = math.hypot(math.exp(best.x[3]), best.x[2] * math.sqrt((error**2).mean()))
+    return float(best.x[0]) / spread, float(best.x[1]) / spread

@@ -50,12 +50,14 @@ class Making:
         or by all that is possible.
     evenly: Whether values come as often as their shares say, in each prompt and all parts of a condition,
         and not by chance: scores of such pictures are, nearly, what those of pictures without end would be.
+    again: Which of many drawings of pictures with these shares it is.
     """
 
     seed: Sequence[int]
     icc: float = 0.0
     unlike: float = 0.0
     evenly: bool = False
+    again: int = 0
 
 
 def made_scores(plan: Plan, factor: float, making: Making) -> MeasuredRun:
@@ -227,7 +229,8 @@ def _drawn(part: pl.DataFrame, values: Sequence[str | None], making: Making, kin
         drawn = _spaced(rng, prompt, unit)
     else:
         alike = np.where(part["several"].to_numpy(), making.icc, 0.0)
-        of_prompt, own = (rng.normal(size=code.max() + 1)[code] for code in (prompt, unit))
+        chance = np.random.default_rng([*making.seed, kind, at, making.again]) if making.again else rng
+        of_prompt, own = (chance.normal(size=code.max() + 1)[code] for code in (prompt, unit))
         drawn = np.sqrt(alike) * of_prompt + np.sqrt(1 - alike) * own
     ends = special.ndtri(np.cumsum(shares, axis=1)[:, :-1].clip(0, 1))
     chosen = (drawn[:, None] > ends[condition]).sum(axis=1)

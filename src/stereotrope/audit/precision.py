@@ -14,6 +14,7 @@ from stereotrope.audit.made_run import Making, made_scores, pictures_per_prompt,
 from stereotrope.audit.outstanding import audit_price
 from stereotrope.audit.plan import Plan
 from stereotrope.errors import UsageError
+from stereotrope.measure import bounds_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
 _KIND = ["measure", "definition", "by", "aggregate", "attributes"]
@@ -81,6 +82,12 @@ class Width:
         """Half of the width with the pictures that are asked for."""
         return self.halves[1.0]
 
+    @property
+    def within_one(self) -> bool:
+        """Whether its scale has no end beyond −1 and 1: one ``half`` says something of all of these."""
+        low, high = bounds_of(self.measure, self.definition)
+        return low is not None and high is not None and low >= -1 and high <= 1
+
     def times(self, half: float) -> float | None:
         """Times as many pictures with which a typical interval is ``half`` wide to each side; None: never."""
         return times_wanted(self.halves, half)
@@ -142,11 +149,11 @@ class AuditPrecision:
         if factor < 1:
             least = factor * 2
             return self.n * factor >= _FEWEST and any(
-                one.halves.get(least, np.inf) < self.half for one in widths
+                one.halves.get(least, np.inf) < self.half for one in widths if one.within_one
             )
         if self._quick.requests.height * factor > _PICTURES or self.n * factor > _MOST:
             return False
-        return any(one.open and min(one.halves.values()) > self.half for one in widths)
+        return any(one.open and min(one.halves.values()) > self.half for one in widths if one.within_one)
 
     @property
     def unknown(self) -> list[str]:
@@ -158,20 +165,27 @@ class AuditPrecision:
     def pictures(self, width: Width) -> int | None:
         """Pictures of a prompt with which a typical interval reaches ``half`` to each side.
 
-        None where 5,000 are not enough, as where prompts differ by more.
+        None where 5,000 are not enough, as where prompts differ by more, and where the scale is another.
         """
-        times = width.times(self.half)
+        times = width.times(self.half) if width.within_one else None
         n = None if times is None else math.ceil(times * self.n - 1e-9)
         return None if n is None or n > _MOST else max(1, n)
 
     def more_than(self, width: Width) -> int | None:
         """Pictures of a prompt that are not enough, where that is all that is known."""
+        if not width.within_one:
+            return None
         if width.times(self.half) is not None:
             return _MOST if self.pictures(width) is None else None
         return math.floor(self.n * max(width.halves)) if width.open else None
 
-    def prompts(self, width: Width) -> float:
-        """Times as many prompts, or other levels that it spans, with which it would: as their square root."""
+    def prompts(self, width: Width) -> float | None:
+        """Times as many prompts, or other levels that it spans, with which it would: as their square root.
+
+        None where pictures would, too, and where the scale is another.
+        """
+        if not width.within_one or self.pictures(width) is not None or self.more_than(width) is not None:
+            return None
         widest = max(half for times, half in width.halves.items() if times >= 1)
         return (widest / self.half) ** 2
 

@@ -173,7 +173,8 @@ def power_of_audit(
         typer.Option("--icc", min=0, max=0.99, help="How alike pictures of one prompt are, of several."),
     ] = 0.1,
     half: Annotated[
-        float, typer.Option("--within", min=0.001, help="Half of the width that an interval may have.")
+        float,
+        typer.Option("--within", min=0.001, max=1.0, help="Half of the width that an interval may have."),
     ] = 0.1,
     as_json: AsJson = False,
 ) -> None:

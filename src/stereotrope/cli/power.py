@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stereotrope.commands import Settings
 
 _NONE = "none"
+_NOT_KNOWN = "not known"
 _TOO_LARGE = (
     "How large differences of scores must be is not made up for so many pictures; ask with fewer "
     "`images_per_prompt` or prompts."
@@ -151,7 +152,7 @@ def _intervals(precision: AuditPrecision) -> Iterator[dict[str, Any]]:
             "half_width": width.half,
             "pictures": n,
             "more_than": more_than,
-            "times_prompts": precision.prompts(width) if n is more_than is None else None,
+            "times_prompts": precision.prompts(width),
             "cost": _cost(None if n is None else precision.price(n)),
         }
 
@@ -176,8 +177,10 @@ def _print_found(power: Power, told: dict[str, Any], out: Console) -> None:
         f"pictures for {power.chance:.0%}",
         "price",
     ]
-    print_rows("", columns, [_found(one) for one in told["found"]], out, named=1)
+    rows = [_found(one) for one in told["found"]]
+    print_rows("", columns, rows, out, named=1)
     out.print()
+    _print_priceless(rows, out)
     clustered = power.most_prompts > 1
     for line in (
         f"Where nothing differs, {told['alike']:.0%} end as alike within ±{told['alike_within']:g}.",
@@ -211,7 +214,12 @@ def _number(of: float, digits: int = 2) -> str:
 
 
 def _price(cost: list[float] | None) -> str:
-    return "not known, add `price:`" if cost is None else "–".join(dict.fromkeys(map(dollars, cost)))
+    return _NOT_KNOWN if cost is None else "–".join(dict.fromkeys(map(dollars, cost)))
+
+
+def _print_priceless(rows: list[list[str]], out: Console) -> None:
+    if any(_NOT_KNOWN in row for row in rows):
+        print_line(safe("A price is not known where a generator or annotator has no `price:`."), out)
 
 
 def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: Console) -> None:
@@ -226,12 +234,14 @@ def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: 
     ]
     among = count(detection.n_comparisons, "comparison")
     title = f"Differences of scores, {_pictures(detection.n)} a prompt, one alone among {among}"
-    print_rows(title, columns, [_other(one) for one in others], out, named=2)
+    rows = [_other(one) for one in others]
+    print_rows(title, columns, rows, out, named=2)
     out.print()
+    _print_priceless(rows, out)
     line = (
         "Sizes are in the unit of the score. Simulated with the audit's own measures, shares drawn evenly "
         "from all that are possible, models unlike: chances to about 0.05, of a comparison that comes once "
-        "to about 0.15. “More prompts”: more pictures of these do not help."
+        "to about 0.1. “More prompts”: more pictures of these do not help."
     )
     print_line(safe(line), out)
     if detection.unknown:
@@ -260,6 +270,7 @@ def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]],
     rows = [_interval(one, kinds.count(kind) > 1) for one, kind in zip(intervals, kinds, strict=True)]
     print_rows(f"Intervals of {_pictures(precision.n)} a prompt", columns, rows, out, named=2)
     out.print()
+    _print_priceless(rows, out)
     lines = [
         "± is half of a typical interval: simulated with the audit's own measures, shares drawn evenly from "
         "all that are possible, nothing refused, models alike; pictures of one prompt correlate at "
@@ -277,7 +288,10 @@ def _interval(one: dict[str, Any], defined: bool) -> list[str]:
     """A line; ``defined``: whether another definition has one, too."""
     n = one["pictures"]
     times = one["times_prompts"]
-    more = f"more than {one['more_than']}" if times is None else f"× {_number(times)} prompts"
+    if times is not None:
+        more = f"× {_number(times)} prompts"
+    else:
+        more = "another scale" if one["more_than"] is None else f"more than {one['more_than']}"
     said = (
         one["measure"],
         one["definition"] if defined else "",
