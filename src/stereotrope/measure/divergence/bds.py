@@ -87,8 +87,8 @@ def bds(
     between them it is too high where there are many values (a true 0.44 of 30 reads 0.63 at 20 images, its
     excess 0.35). The interval is of the divergence in the long run on the scale of ``value`` (true 0 lies at
     ``floor``), from below the excess to above the adjusted score (:func:`stereotrope.stats.js_interval`); it
-    held it in 0.90 to 1.00 (2 to 60 values, 20 to 200 images; least at 60 and 200). Under ``released`` it is
-    of the score expected at this n. Where all images agree, or nearly all, its upper end is the greatest
+    held it in 0.93 to 1.00 (2 to 60 values, 20 to 400 images). Under ``released`` it is of the score expected
+    at this n. Where all images agree, or nearly all, its upper end is the greatest
     divergence that this is compatible with (:func:`stereotrope.stats.greatest_js`). ``low`` lies above
     ``floor`` only where the test agrees (p ≤ (1 − level)/2; over prompts p ≤ 1 − level).
 
