@@ -38,6 +38,29 @@ def test_it_is_the_share_of_pairs_of_answers_that_differ() -> None:
     assert found["n"].to_list() == [2, 2, 2]
 
 
+def test_a_mean_over_items_is_known_better_than_one_item_where_queries_differ() -> None:
+    """Two to five of twenty items of six queries flip: no item tells, together they do."""
+    items = [f"q{i}" for i in range(20)]
+    flips = dict(zip("abcdef", (2, 3, 3, 4, 4, 5), strict=True))
+    said = {
+        (query, item): "yn" if (at + 7 * ord(query)) % 20 < n else "yy"
+        for query, n in flips.items()
+        for at, item in enumerate(items)
+    }
+    rows = measure.item_flip_rate(answers(said))
+    whole, single = rows.filter(attribute="all"), rows.filter(pl.col("attribute") != "all")
+    shares = np.array(list(flips.values())) / 20
+    assert whole["value"].item() == pytest.approx(shares.mean())
+    away = stats.t.ppf(0.975, 5) * shares.std(ddof=1) / np.sqrt(6)
+    for end, t in (("low", shares.mean() - away), ("high", shares.mean() + away)):
+        assert whole[end].item() == pytest.approx(t, abs=0.02)
+    assert single["low"].max() < 0.12
+    assert single["method"].unique().to_list() == ["Wilson over 6 queries"]
+    steady = measure.item_flip_rate(answers(dict.fromkeys(said, "yy"))).filter(attribute="all")
+    assert steady.select("value", "low").row(0) == (0.0, 0.0)
+    assert 0.3 < steady["high"].item() < 0.5
+
+
 def test_sets_judged_once_have_no_flip_rate_and_lost_answers_are_counted() -> None:
     found = measure.item_flip_rate(answers({("a", "x"): "y", ("b", "x"): "n"}))
     assert found["undefined"].to_list() == ["no set with two usable answers"] * 2

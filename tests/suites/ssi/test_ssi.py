@@ -205,7 +205,6 @@ def test_the_index_of_planted_stereotypes_is_found_and_shown_with_what_the_judge
     assert page.count("images are numbered from the left") == 6
 
 
-@pytest.mark.slow
 def test_a_judge_that_answers_by_order_or_without_looking_is_caught_by_its_check(tmp_path: Path) -> None:
     judges = {
         "honest": SetJudge(share),

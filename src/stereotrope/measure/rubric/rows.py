@@ -24,7 +24,8 @@ from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
 
 Interval = Literal["wilson", "student", "signed"]
-"""Wilson's with a query as one observation; Student's over queries between 0 and 1, or between −1 and 1."""
+"""Wilson's with a query as one observation, but of means over items; Student's over queries between 0 and 1,
+or between −1 and 1."""
 
 _Part = Literal["all", "items"]
 
@@ -161,12 +162,16 @@ def _answered(cells: Sequence[Sets], parts: Sequence[_Part]) -> list[dict[str, _
 
 
 def _wilson(parts: Sequence[_Answers], level: float) -> Iterator[dict[str, Any]]:
+    """Wilson's intervals of shares; of means over items, which vary less, where queries differ, Student's."""
     enough = [len(part.queries) >= FEWEST_PROMPTS for part in parts]
     n = [len(part.queries) if many else part.n_sets for part, many in zip(parts, enough, strict=True)]
     values = [float(part.queries.mean()) for part in parts]
     independent = np.divide(n, [part.reach(level) ** 2 for part in parts])
     ends = wilson(np.multiply(values, independent), independent, level=level)
     for part, many, of, value, low, high in zip(parts, enough, n, values, *ends, strict=True):
+        if many and part.n_items is not None and np.ptp(part.queries):
+            yield from _student([part], level, "student")
+            continue
         method = f"Wilson over {of} {f'queries{part.seeds}' if many else 'sets'}"
         told = {"value": value, "low": float(low), "high": float(high), "method": method}
         yield {**told, "holds_for": scope_of_levels(len(part.queries))}

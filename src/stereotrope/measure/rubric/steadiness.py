@@ -59,8 +59,9 @@ def item_flip_rate(
     -------
     polars.DataFrame
         One row a cell and item, and one over all items (``attribute`` ``all``: the mean over the items of
-        each set); ``value`` in [0, 1] with Wilson's interval, a query counting as one observation, which is
-        cautious. ``n`` counts sets with two usable answers, ``excluded`` answers that cannot be used.
+        each set); ``value`` in [0, 1], of an item with Wilson's interval, a query counting as one
+        observation, which is cautious, and of all items with Student's over queries that differ. ``n`` counts
+        sets with two usable answers, ``excluded`` answers that cannot be used.
 
     Undefined
     ---------
@@ -74,7 +75,7 @@ def item_flip_rate(
 
     References
     ----------
-    Wilson (1927), JASA 22.
+    Student (1908), Biometrika 6; Wilson (1927), JASA 22.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def item_flip_rate(
             labels, measure="item_flip_rate", by=by, items=items, query=query, raters=raters
         )
     ]
-    told = {"measure": "item_flip_rate", "level": level, "source": "Wilson 1927"}
+    told = {"measure": "item_flip_rate", "level": level, "source": "Student 1908; Wilson 1927"}
     rows = [row for one in rows_of(pairs, by, told, NOT_TWICE, "wilson") for row in one]
     return estimate_frame(rows, factors=tuple(by))
 
@@ -175,8 +176,8 @@ def control_difference(
     polars.DataFrame
         For each cell and control one row an item and one over all (``attribute`` ``all``), with ``annotator``
         the judge, ``contrast`` ``annotator`` and ``reference`` the control: ``control_difference`` in [−1, 1]
-        with Student's interval over queries, and ``control_share``, what the control itself says, in [0, 1]
-        with Wilson's. ``n`` counts sets that both answered.
+        with Student's interval over queries, and ``control_share``, what the control itself says, in [0, 1],
+        with intervals as :func:`stereotrope.measure.item_flip_rate`. ``n`` counts sets that both answered.
 
     Undefined
     ---------
@@ -229,7 +230,7 @@ def _beside(pairs: Sequence[tuple[Sets, Sets]], by: Sequence[str], level: float)
     """The rows of each cell of a judge and its control: of all items, then of each."""
     both = [(judge, _both(judge.answers, control.answers)) for judge, control in pairs]
     away = {"measure": "control_difference", "level": level, "source": "Student 1908"}
-    share = {"measure": _SHARE, "level": level, "source": "Wilson 1927"}
+    share = {"measure": _SHARE, "level": level, "source": "Student 1908; Wilson 1927"}
     made = zip(
         rows_of([_of(*one, "difference") for one in both], by, away, NO_CONTROL_PAIR, "signed"),
         rows_of([_of(*one, "share") for one in both], by, share, NO_CONTROL_PAIR, "wilson"),
