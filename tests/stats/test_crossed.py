@@ -56,6 +56,19 @@ def test_what_cannot_tell_is_no_evidence() -> None:
         assert not crossed_evidence(scatter_of(y)).any()
 
 
+def test_a_side_whose_groups_have_hardly_a_member_each_takes_no_evidence_away() -> None:
+    """A few pictures that people labelled, say: less than one of each seed."""
+    one = scatter_of((np.random.default_rng(3).random((6, 8)) < 0.5).astype(float))
+    few = Scatter.of(*np.array([[0.4], [0.5], [1.5], [0.6]]))
+    assert few.width < 1
+    told = crossed_evidence(
+        one, Scatter(*(np.broadcast_to(of, ()) for of in (x[0] for x in few))), one.between
+    )
+    assert np.isfinite(told).all()
+    assert told.any()
+    assert not crossed_evidence(few).any()
+
+
 def test_a_difference_leaves_out_what_groups_do_to_both_sides() -> None:
     rng = np.random.default_rng(5)
     of_group = rng.choice([0.2, 0.8], (200, 1, 10))

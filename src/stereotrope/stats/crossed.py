@@ -52,6 +52,11 @@ class Scatter(NamedTuple):
         return cls(between, within, width, groups)
 
     @property
+    def freedom(self) -> Floats:
+        """Degrees of freedom of E: 0 where there is one group, or none has several members."""
+        return np.asarray(np.maximum(self.groups - 1, 0) * np.maximum(self.width - 1, 0))
+
+    @property
     def residual(self) -> Floats:
         """:math:`E`: what W would be without what the members of a group have in common."""
         wide = np.maximum(self.width, 1 + 1e-9)
@@ -75,14 +80,14 @@ def crossed_evidence(one: Scatter, other: Scatter | None = None, between: Floats
         (1992), Variance Components, section 4.4.
     """
     seen, left, wide, groups, within = one.between, one.residual, one.width, one.groups, one.within
-    freedom = (groups - 1) * (wide - 1)
+    freedom = one.freedom
     if other is not None and between is not None:
         share = one.within / np.maximum(one.within + other.within, 1e-300)
         seen, left, groups = between, left + other.residual, np.minimum(groups, other.groups)
         within = within + other.within
-        freedom = freedom + (other.groups - 1) * (other.width - 1)
+        freedom = freedom + other.freedom
         wide = share * wide + (1 - share) * other.width
-    known = (within > 0) & (wide > 1) & (groups > 1)
+    known = (within > 0) & (wide > 1) & (groups > 1) & (freedom > 0)
     left = np.maximum(left, _LEAST * within)  # of groups that decide all there is nothing but rounding
     first = np.where(known, groups - 1, 1.0)[..., None]
     second = np.where(known, freedom, 1.0)[..., None]
