@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from functools import cache
@@ -269,6 +270,19 @@ def test_a_sample_by_people_hides_nothing_that_all_pictures_show() -> None:
     assert dict(beside.select("attribute", "verdict").iter_rows()) == {"a": "differs", "b": "alike"}
     columns = ("attribute", "verdict", "value", "low", "high", "p_value", "q_value")
     assert beside.select(columns).equals(alone.select(columns))
+
+
+def test_a_sample_by_people_does_not_lead_what_all_pictures_show() -> None:
+    """Even where it shows more: the p and the numbers of a finding are of the same annotator."""
+    judge, people = two_sided(48, 14, 60), two_sided(12, 0, 12)
+    both = pl.concat(
+        [judge.with_columns(annotator=pl.lit("judge")), people.with_columns(annotator=pl.lit("anna"))]
+    )
+    table = measure.share_difference(both, within=("generator", "object", "annotator"))
+    (finding,) = measure.findings(table, both).filter(list="difference").to_dicts()
+    assert json.loads(finding["scope"])["annotator"] == "judge"
+    assert (finding["numerator"], finding["n"]) == (12, 60)
+    assert "by “anna” it is “x” in 12 of 12 and 0 of 12" in finding["sentence"]
 
 
 def test_an_annotator_is_no_sample_where_one_of_its_measures_counts_few_values() -> None:
