@@ -85,9 +85,15 @@ def cells_of(labels: pl.DataFrame, by: Sequence[str], of: Sequence[str] | None =
             inside = any(all(k[i] == key[i] for i in own) for k in known)
             if levels and (inside or not 0 < len(own) < len(by)):
                 cells.setdefault((attribute, key), Cell(key, attribute))
-        peers = Peers([cell for (name, _), cell in cells.items() if name == attribute])
-        for cell in peers.cells:
-            cell.peers = peers
+        families: dict[Any, list[Cell]] = {}
+        for (name, key), cell in cells.items():
+            if name == attribute:
+                kin = key[by.index("annotator")] if "annotator" in by else None
+                families.setdefault(kin, []).append(cell)
+        for members in families.values():
+            peers = Peers(members)
+            for cell in members:
+                cell.peers = peers
     return sorted(cells.values(), key=lambda cell: (cell.attribute, design[cell.key]))
 
 

@@ -183,3 +183,36 @@ def test_sides_that_are_alike_over_many_prompts_are_called_so() -> None:
     how = {"prompts": 20, "pictures": 20, "studies": 30}
     assert alike(two_sides(rng, (0.1, 0.1), icc=0.1, **how))[0] > 0.9
     assert alike(two_sides(rng, (0.5, 0.5), icc=0.3, common=0.9, **how))[0] > 0.5
+
+
+@pytest.mark.parametrize("seeds", [False, True])
+def test_copies_of_an_annotators_labels_tell_nothing_more(seeds: bool) -> None:
+    """Labels of the same pictures are no further evidence of how alike pictures of a prompt are."""
+    rng = np.random.default_rng(4)
+    parts = [(thing, group, p) for thing in ("cup", "car") for group in ("base", "men") for p in range(5)]
+    rows = [
+        (f"{thing} {group} {p} {i}", thing, group, f"{thing} {group} {p}", i, "xy"[int(rng.random() < share)])
+        for thing, group, p in parts
+        for share in [rng.beta(2, 2 + 2 * (group == "men"))]
+        for i in range(6)
+    ]
+    names = ["image_id", "object", "group", "prompt_id", "seed", "value"]
+    one = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        generator=pl.lit("m"), attribute=pl.lit("a"), annotator=pl.lit("judge")
+    )
+    one = one if seeds else one.drop("seed")
+    both = pl.concat([one, *(one.with_columns(annotator=pl.lit(f"copy {i}")) for i in range(3))])
+    within = ["generator", "object", "annotator"]
+    few = {"n_permutations": 499, "n_bootstrap": 50}
+    for of in (
+        lambda x: share(x, by=[*within, "group"]),
+        lambda x: share_difference(x, within=within),
+        lambda x: bds(x, within=within, **few).filter(attribute="a"),
+    ):
+        alone, beside = of(one), of(both).filter(annotator="judge")
+        for column in ("value", "low", "high", "p_value"):
+            assert beside[column].to_list() == pytest.approx(alone[column].to_list(), nan_ok=True), column
+    told, again = (
+        comparisons(share_difference(x, within=within), x).select("value", "low", "high") for x in (one, both)
+    )
+    assert again.row(0) == pytest.approx(told.row(0))

@@ -138,6 +138,15 @@ class CellTable:
         return PromptCounts(found["k"].fill_null(0).to_numpy(), asked["n"].to_numpy(), starts, sizes)
 
     @cached_property
+    def kin(self) -> pl.Series:
+        """Of each cell a number of those that are taken to be as alike: of an attribute, by an annotator.
+
+        What several annotators say of the same pictures is not known several times.
+        """
+        own = self.cells.select("attribute").hstack(self.levels.select(pl.col("^annotator$")))
+        return own.select(pl.struct(pl.all()).rank("dense")).to_series()
+
+    @cached_property
     def _evidence(self) -> tuple[pl.DataFrame, Floats]:
         """``cell, value`` of cells whose units are prompts, and what each says of the correlation."""
         clustered = self.cells["clustered"].gather(self.values[_CELL])
@@ -170,18 +179,19 @@ class CellTable:
     def weights(self) -> tuple[pl.Series, Floats]:
         """The cells whose units are prompts, and how probable each intra-class correlation is in each.
 
-        Correlations of cells of one attribute are alike: see :func:`stereotrope.stats.icc_weights`.
+        Correlations of cells that are :attr:`kin` are alike: see :func:`stereotrope.stats.icc_weights`.
         """
-        numbered = self.cells.select("attribute", "clustered").with_row_index(_CELL)
-        clustered = numbered.filter("clustered")
-        parts = clustered.partition_by("attribute", maintain_order=True)
+        numbered = self.cells.select("clustered", kin=self.kin).with_row_index(_CELL)
+        clustered = numbered.filter("clustered").sort("kin", _CELL)
+        parts = clustered.partition_by("kin", maintain_order=True)
         found = [icc_weights(self._evidence_of_cells[part[_CELL].to_numpy()]) for part in parts]
         return clustered[_CELL], np.concatenate([np.zeros((0, ICC_GRID.size)), *found])
 
     @cached_property
     def alone(self) -> NDArray[np.bool_]:
-        """Cells whose units are prompts of like sizes, without shared seeds, and alone of their attribute."""
-        only = self.cells.select(pl.col("clustered") & (pl.col("clustered").sum().over("attribute") == 1))
+        """Cells whose units are prompts of like sizes, without shared seeds, and which have no kin."""
+        cells = self.cells.select("clustered", kin=self.kin)
+        only = cells.select(pl.col("clustered") & (pl.col("clustered").sum().over("kin") == 1))
         apart = self.seeds.alike <= 0 if self.seeds is not None else True
         return np.asarray(only.to_series().to_numpy() & apart & sizes_alike(self.sizes, *self._prompt_sums))
 
@@ -207,18 +217,18 @@ class CellTable:
         return ends
 
     @cached_property
-    def mixtures(self) -> dict[str, Floats]:
-        """How probable each correlation is of a value's share in any cell of an attribute."""
+    def mixtures(self) -> dict[int, Floats]:
+        """How probable each correlation is of a value's share in any cell, by :attr:`kin`."""
         known, told = self._evidence
-        attribute = self.cells["attribute"].gather(known[_CELL]).to_numpy()
-        return {name: icc_mixture(told[attribute == name]) for name in self.cells["attribute"].unique()}
+        kin = self.kin.gather(known[_CELL]).to_numpy()
+        return {one: icc_mixture(told[kin == one]) for one in self.kin.unique()}
 
     @cached_property
     def seed_weights(self) -> Floats | None:
         """How probable each correlation of pictures of a seed is in each cell; None without shared seeds."""
         if self.seeds is None:
             return None
-        return self.seeds.weights(self.values.select(_CELL, "value"), self.cells["attribute"].to_list())
+        return self.seeds.weights(self.values.select(_CELL, "value"), self.kin.to_list())
 
     def trials(self, level: float, *, seeds: bool = True) -> Floats:
         """Images of each cell that would tell as much if they were independent (see stats.icc).
@@ -274,10 +284,10 @@ class CellTable:
             cells[at].seen.setdefault(value, Counter())[prompt] = k
         for at, reason, n in self.left_out.iter_rows():
             cells[at].excluded[reason] = n
-        of_attribute: dict[str, list[Cell]] = {}
-        for cell in cells:
-            of_attribute.setdefault(cell.attribute, []).append(cell)
-        for members in of_attribute.values():
+        families: dict[int, list[Cell]] = {}
+        for cell, kin in zip(cells, self.kin, strict=True):
+            families.setdefault(kin, []).append(cell)
+        for members in families.values():
             peers = Peers(members)
             for cell in members:
                 cell.peers = peers

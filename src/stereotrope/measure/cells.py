@@ -141,7 +141,7 @@ class Cell:
 
 @dataclass
 class Peers:
-    """The cells of one attribute, whose intra-class correlations are alike."""
+    """The cells of one attribute by one annotator, whose intra-class correlations are alike."""
 
     cells: Sequence[Cell]
     _trials: dict[float, dict[Key, float]] = field(default_factory=dict, repr=False)

@@ -76,9 +76,8 @@ def _seeds_apart(table: CellTable, rows: pl.DataFrame) -> Floats | None:
     if table.seeds is None or rows.is_empty():
         return None
     first, pair = np.unique(rows["pair"].to_numpy(), return_index=True, return_inverse=True)[1:]
-    told = table.seeds.weights_of_pairs(
-        rows["cell"], rows["other"], rows["category"], pair, rows["attribute"].gather(first).to_list()
-    )
+    kin = table.kin.gather(rows["cell"].gather(first)).to_list()
+    told = table.seeds.weights_of_pairs(rows["cell"], rows["other"], rows["category"], pair, kin)
     across = np.asarray(told[pair], np.float64)
     cell, other = (rows[side].to_numpy().astype(np.int64) for side in ("cell", "other"))
     here, there = table.seeds.alike[cell] > 0, table.seeds.alike[other] > 0

@@ -352,14 +352,23 @@ class FindingEvidence:
             cells = {
                 one: replace(self.cell_of(of), key=one) for one, of in self._values.get(attribute, {}).items()
             }
-            peers = Peers(list(cells.values()))
-            drawn = [cell.by_seed or {} for cell in cells.values()]
-            shared = seeds_of_cells(drawn) if self._seeds else None
-            seeds: Sequence[Crossed | None] = shared or [None] * len(drawn)
-            for cell, of_seeds in zip(cells.values(), seeds, strict=True):
-                cell.peers, cell.seeds = peers, of_seeds
+            for kin in self._kin(cells):
+                peers = Peers(kin)
+                drawn = [cell.by_seed or {} for cell in kin]
+                shared = seeds_of_cells(drawn) if self._seeds else None
+                seeds: Sequence[Crossed | None] = shared or [None] * len(drawn)
+                for cell, of_seeds in zip(kin, seeds, strict=True):
+                    cell.peers, cell.seeds = peers, of_seeds
             self._cells_of[attribute] = cells
         return self._cells_of[attribute]
+
+    def _kin(self, cells: Mapping[_Levels, Cell]) -> Iterable[list[Cell]]:
+        """Those of each annotator, who says by itself how alike pictures of a prompt are."""
+        at = self.factors.index("annotator") if "annotator" in self.factors else None
+        kin: dict[str | None, list[Cell]] = {}
+        for levels, cell in cells.items():
+            kin.setdefault(None if at is None else levels[at], []).append(cell)
+        return kin.values()
 
     def elsewhere(self, attribute: str, scope: Mapping[str, str]) -> dict[str, Pictures]:
         """Images by value of the attribute in every condition that a scope does not take in."""

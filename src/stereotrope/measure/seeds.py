@@ -167,15 +167,16 @@ class SharedSeeds:
         scatter = Scatter.of(between + there, scattered + there, all_free + there, squares + there)
         return SeedRows(scatter, number, residuals)
 
-    def weights(self, values: pl.DataFrame, attribute: Sequence[str]) -> Floats:
+    def weights(self, values: pl.DataFrame, kin: Sequence[int]) -> Floats:
         """By cell, how probable each correlation of pictures of a seed is; see ``crossed_weights``.
 
         values: ``cell, value`` that each cell shows.
+        kin: Of each cell, which others are as alike.
         """
         evidence = crossed_evidence(self.rows(values[_CELL], values["value"]).scatter)
         found = np.zeros((self.n_cells, ICC_GRID.size))
         found[:, 0] = 1.0
-        at, told = self._pooled(evidence, values[_CELL].to_numpy(), attribute, self.n_cells)
+        at, told = self._pooled(evidence, values[_CELL].to_numpy(), kin, self.n_cells)
         found[at] = told
         return found
 
@@ -185,32 +186,32 @@ class SharedSeeds:
         other: pl.Series,
         category: pl.Series,
         pair: NDArray[np.int64],
-        attribute: Sequence[str],
+        kin: Sequence[int],
     ) -> Floats:
         """By pair of cells, how probable each correlation is of what seeds do on one side alone.
 
         cell, other, category, pair: Rows: values of pairs, and the number of the pair.
-        attribute: Of each pair.
+        kin: Of each pair, which others are as alike.
         """
         sides = [self.rows(side, category) for side in (cell, other)]
         evidence = sides[0].apart(sides[1])
         known = ~np.isnan(sides[0].n + sides[1].n)
-        found = np.zeros((len(attribute), ICC_GRID.size))
+        found = np.zeros((len(kin), ICC_GRID.size))
         found[:, 0] = 1.0
-        at, told = self._pooled(evidence[known], pair[known], attribute, len(attribute))
+        at, told = self._pooled(evidence[known], pair[known], kin, len(kin))
         found[at] = told
         return found
 
     def _pooled(
-        self, evidence: Floats, owner: NDArray[np.int64], attribute: Sequence[str], size: int
+        self, evidence: Floats, owner: NDArray[np.int64], kin: Sequence[int], size: int
     ) -> tuple[NDArray[np.int64], Floats]:
-        """Owners of evidence of values, and their weights, those of one attribute together."""
+        """Owners of evidence of values, and their weights, those that are kin together."""
         total, values = np.zeros((size, ICC_GRID.size)), np.bincount(owner, minlength=size)
         np.add.at(total, owner, evidence)
         # Of K values that add up to n only K − 1 say something of their own.
         total *= np.where(values > 1, 1 - 1 / np.maximum(values, 1), 1.0)[:, None]
         there = np.flatnonzero(values > 0)
-        names = np.asarray(attribute, object)[there]
+        names = np.asarray(kin, np.int64)[there]
         order = np.argsort(names, kind="stable")
         parts = np.split(there[order], np.flatnonzero(names[order][1:] != names[order][:-1]) + 1)
         kept = [part for part in parts if part.size]
@@ -226,7 +227,7 @@ def seeds_of_cells(cells: Sequence[SeedCounts]) -> list[Crossed] | None:
     if shared is None:
         return None
     shown = shared.seen.select(_CELL, "value").unique().sort(_CELL, "value")
-    weights = shared.weights(shown, [""] * len(cells))
+    weights = shared.weights(shown, [0] * len(cells))
     return [Crossed(*of) for of in zip(shared.alike, weights, strict=True)]
 
 

@@ -101,13 +101,13 @@ class CodedLabels:
         return np.asarray(self.codes[np.ix_(rows, columns)] >= 0)
 
     @cached_property
-    def icc_mixtures(self) -> tuple[Floats, ...]:
-        """By attribute, how probable each intra-class correlation is of a value's share in any condition."""
+    def _icc_mixtures(self) -> dict[str | None, tuple[Floats, ...]]:
         keyed = self.images.with_row_index("_row").group_by([*self.factors, self.group], maintain_order=True)
         cells = [np.asarray(rows, np.int64) for rows in keyed.agg("_row")["_row"]]
-        found: list[list[Floats]] = [[] for _ in self.attributes]
+        found: dict[str | None, list[list[Floats]]] = {}
         for rows in cells:
-            for evidence, column, values in zip(found, self.codes[rows].T, self.values, strict=True):
+            own = found.setdefault(self.annotator(rows), [[] for _ in self.attributes])
+            for evidence, column, values in zip(own, self.codes[rows].T, self.values, strict=True):
                 usable = (column >= 0) & (self.prompts[rows] >= 0)
                 asked, prompt = np.unique(self.prompts[rows][usable], return_inverse=True)
                 if len(asked) < FEWEST_PROMPTS:
@@ -116,7 +116,20 @@ class CodedLabels:
                 np.add.at(counts, (column[usable], prompt), 1)
                 shown = counts[counts.any(axis=1)]
                 evidence += [icc_evidence(k, counts.sum(axis=0)) for k in shown]
-        return tuple(map(icc_mixture, found))
+        return {name: tuple(map(icc_mixture, of)) for name, of in found.items()}
+
+    def icc_mixtures(self, rows: Ints) -> tuple[Floats, ...]:
+        """By attribute, how probable each intra-class correlation is of a value's share in any condition.
+
+        rows: Images, whose annotator's conditions these are: what several say of the same pictures is not
+            known several times.
+        """
+        return self._icc_mixtures[self.annotator(rows)]
+
+    def annotator(self, rows: Ints) -> str | None:
+        """Who labelled some images, where annotators are told apart."""
+        named = "annotator" in self.factors and len(rows) > 0
+        return self.images["annotator"][int(rows[0])] if named else None
 
     def across(self, rows: Ints, used: NDArray[np.bool_]) -> Across | None:
         """Prompts and seeds of those of the images that are used, where these prompts share seeds."""

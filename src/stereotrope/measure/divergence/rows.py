@@ -75,7 +75,8 @@ def _compared(
         codes = _compact(coded.codes[np.ix_(pooled, columns[defined])])
         if claim.clustered:
             prompts = coded.prompts[pooled].astype(np.int64)
-            peers = [coded.icc_mixtures[column] for column in columns[defined]]
+            mixtures = coded.icc_mixtures(pooled)
+            peers = [mixtures[column] for column in columns[defined]]
             crossed = [seeds.get(column) for column in columns[defined].tolist()]
             numbers = prompt_scores(codes, group, prompts, peers, how, seeds=crossed)
             for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):

@@ -92,11 +92,11 @@ def seeds_of_groups(
 
     compared: Groups that are compared, and their attributes.
     Returns: An attribute is there where a group with a label of it shares seeds among its prompts. What the
-        other comparisons of an attribute say is believed as :func:`stereotrope.stats.crossed_weights`
-        believes it.
+        other comparisons of an attribute by the same annotator say is believed as
+        :func:`stereotrope.stats.crossed_weights` believes it.
     """
     found: list[dict[int, SeedsApart]] = [{} for _ in compared]
-    told: dict[int, list[tuple[int, Floats, Floats]]] = {}
+    told: dict[tuple[str | None, int], list[tuple[int, Floats, Floats]]] = {}
     known: dict[tuple[int, int], _Side] = {}
     for at, (groups, attributes) in enumerate(compared if (coded.seeds >= 0).any() else ()):
         for column in attributes.tolist():
@@ -107,8 +107,9 @@ def seeds_of_groups(
                 if known[key].shown.any():
                     sides.append(known[key])
             if len(sides) > 1 and any(side.across for side in sides):
-                told.setdefault(column, []).append((at, *_apart(sides)))
-    for column, each in told.items():
+                kin = coded.annotator(np.concatenate(groups)), column
+                told.setdefault(kin, []).append((at, *_apart(sides)))
+    for (_, column), each in told.items():
         weights = [crossed_weights([evidence[of] for _, _, evidence in each]) for of in (0, 1)]
         for (at, alike, _), *both in zip(each, *weights, strict=True):
             found[at][column] = SeedsApart(*(Crossed(alike, of) for of in both))

@@ -264,7 +264,7 @@ def _of_prompts(table: CellTable, rows: pl.DataFrame) -> _OfPrompts:
     sides = [table.clusters(some[side], some["category"]) for side in ("cell", "other")]
     # What tells the sides apart is left out of how alike pictures of a prompt are.
     own, of_other = (table.evidence(some[side], some["category"]) for side in ("cell", "other"))
-    peers = np.stack([table.mixtures[name] for name in some["attribute"]])
+    peers = np.stack([table.mixtures[kin] for kin in table.kin.gather(some["cell"])])
     weights = icc_beliefs(own + of_other, peers)
     alike = np.stack([*(side.sizes for side in sides), some["matched"].to_numpy()], axis=1)
     for m, other, matched in np.unique(alike, axis=0).tolist():
