@@ -190,3 +190,35 @@ def test_shares_of_a_whole_audit_know_how_alike_their_pictures_are(prompts: int,
         low, high = wilson(k.mean(axis=1) / 4 * n, n)
         inside.append((low <= share[:, 0]) & (share[:, 0] <= high))
     assert 0.93 < np.mean(inside) < 0.97
+
+
+def held_together(cells: list[tuple[int, float]], share: float, samples: int = 200) -> list[np.ndarray]:
+    """Of each cell (prompts of ten pictures, correlation): how often its share is held, and mean widths."""
+    rng = np.random.default_rng(7)
+    told = np.zeros((2, len(cells)))
+    for _ in range(samples):
+        counts = []
+        for prompts, icc in cells:
+            a = (1 - icc) / icc if icc else np.inf
+            shares = rng.beta(share * a, (1 - share) * a, prompts) if icc else np.full(prompts, share)
+            counts.append(rng.binomial(10, shares))
+        weights = icc_weights([icc_evidence(k, np.full(k.size, 10)) for k in counts])
+        for at, k in enumerate(counts):
+            n = float(effective_trials(np.full(k.size, 10), weights[at]))
+            low, high = wilson(k.mean() / 10 * n, n)
+            told[:, at] += (low <= share <= high) / samples, (high - low) / samples
+    return [*told]
+
+
+def test_a_cell_whose_prompts_are_far_more_unlike_than_those_of_others_is_told_by_its_own() -> None:
+    """0.84 of these were held when others were believed as they are where cells are alike."""
+    held, _ = held_together([(30, 0.0), (8, 0.6)], 0.3)
+    assert held[0] >= 0.95
+    assert held[1] >= 0.88
+
+
+def test_cells_that_are_alike_are_told_by_all_of_them() -> None:
+    held, width = held_together([(10, 0.1)] * 6, 0.3, 100)
+    assert 0.92 <= held.mean() <= 0.98
+    best = 2 * 1.96 * np.sqrt(0.3 * 0.7 * (1 + 9 * 0.1) / 100)
+    assert width.mean() < 1.12 * best

@@ -18,8 +18,10 @@ ICC_GRID: Floats = np.array(
 _STEPS = np.log(np.gradient(ICC_GRID))
 _N_SHARES = 48
 """Shares that are averaged over, even on the arcsine scale (Jeffreys' prior)."""
-_UNALIKE = 0.15
-"""How far correlations of cells of one attribute differ: a standard deviation of their square roots."""
+_UNALIKE, _MORE_UNALIKE = 0.15, 0.35
+"""How far correlations of cells differ, and may differ: standard deviations of their square roots."""
+_WAYS = np.log([0.5, 0.25, 0.25])
+"""How probable it is beforehand that they differ so, so, and by anything; by simulation."""
 _AT_ONCE = 2_000
 """Cells whose likelihoods are held in memory together, 6 kB each."""
 _MOST_STEPS, _CLOSE = 100, 1e-14
@@ -57,15 +59,22 @@ def icc_weights(evidence: Sequence[Floats] | Floats) -> Floats:
     """Probability of each intra-class correlation in each of several cells that are like one another.
 
     Every correlation is as likely before. What the other cells say together is believed up to a standard
-    deviation of 0.15 of the square root of the correlation, by which cells differ.
+    deviation of 0.15 of the square root of the correlation, by which cells differ, or of 0.35, or not at all:
+    as each of these foretells what cells say by what the others do.
 
     evidence: Of each cell its log-likelihoods (:func:`icc_evidence`).
     Returns: Shape ``(cells, 16)``, rows sum to 1.
+    Source: Hoeting, Madigan, Raftery and Volinsky (1999), Statistical Science 14 (averages over models);
+        Gelfand (1996), Markov chain Monte Carlo in practice, chapter 9 (cross-validated likelihoods).
     """
     own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
     if len(own) < 2:
         return _normalised(own + _STEPS)
-    return _normalised(own + np.log(like_others(_normalised(own.sum(axis=0) - own + _STEPS))))
+    others = _normalised(own.sum(axis=0) - own + _STEPS)
+    even = np.broadcast_to(_normalised(_STEPS), own.shape)
+    ways = np.stack([like_others(others), like_others(others, _MORE_UNALIKE), even])
+    foretold = special.logsumexp(own + np.log(ways), axis=-1).sum(axis=-1)
+    return _normalised(own + np.log(np.tensordot(_normalised(foretold + _WAYS), ways, axes=1)))
 
 
 def icc_mixture(evidence: Sequence[Floats] | Floats) -> Floats:
@@ -295,17 +304,20 @@ def _rising(most: int) -> tuple[Floats, Floats]:
     return tuple(np.concatenate([np.zeros_like(x[:1]), np.cumsum(x, axis=0)]) for x in (of_share, whole))  # type: ignore[return-value]
 
 
-def like_others(weights: Floats) -> Floats:
-    """Probability of each correlation in a cell where other cells have those of these probabilities."""
-    return np.asarray(weights @ _kernel())
+def like_others(weights: Floats, unalike: float = _UNALIKE) -> Floats:
+    """Probability of each correlation in a cell where other cells have those of these probabilities.
+
+    unalike: How far they differ: a standard deviation of their square roots.
+    """
+    return np.asarray(weights @ _kernel(unalike))
 
 
-@lru_cache(maxsize=1)
-def _kernel() -> Floats:
+@lru_cache(maxsize=2)
+def _kernel(unalike: float) -> Floats:
     """How probable each correlation is in a cell where another cell has this one."""
     roots = np.sqrt(ICC_GRID)
     steps = np.gradient(ICC_GRID) / np.maximum(2 * roots, roots[1])
-    near = np.exp(-0.5 * ((roots[:, None] - roots) / _UNALIKE) ** 2) * steps
+    near = np.exp(-0.5 * ((roots[:, None] - roots) / unalike) ** 2) * steps
     return np.asarray(near / near.sum(axis=1, keepdims=True))
 
 
