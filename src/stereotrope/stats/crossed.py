@@ -102,7 +102,8 @@ def crossed_weights(evidence: Sequence[Floats] | Floats, *, alike: bool = True) 
     """Probability of each correlation of members of groups across clusters, in cells that are alike.
 
     Beforehand there is none with a probability of 0.2, and all others are as likely. What the other cells say
-    is believed as it is by one half, and as :func:`~stereotrope.stats.icc_weights` believes it for the rest.
+    is believed as it is by one half, and for the rest up to a standard deviation of 0.15 of the square root
+    of the correlation, by which cells differ.
 
     evidence: Of each cell (:func:`crossed_evidence`).
     alike: Whether the cells are; else each is told by itself.

@@ -79,11 +79,13 @@ def share(
     -----
     Where a cell spans four prompts or more, its interval holds for ``prompts like these``: it is Wilson's at
     the effective number (:func:`stereotrope.stats.effective_trials`), flagged ``clustered``. How alike the
-    pictures of a prompt are is learned from all cells of the attribute in the frame; where there is but one,
-    the likelihood of its own counts makes the interval (:func:`stereotrope.stats.cluster_share_interval`).
-    How often they cover is in docs/explanation/interval-coverage.md. Over three prompts or fewer it holds for
-    ``these prompts`` alone. Without a column ``prompt_id`` a frame cannot tell (``no_prompt_id``). Where a
-    column ``seed`` says that four prompts or more share four seeds or more, pictures of
+    pictures of a prompt are is learned from all cells of the attribute in the frame that one annotator
+    labelled, as far as these foretell one another (:func:`stereotrope.stats.icc_weights`); where there is but
+    one, the likelihood of its own counts makes the interval
+    (:func:`stereotrope.stats.cluster_share_interval`). How often they cover is in
+    docs/explanation/interval-coverage.md. Over three prompts or fewer it holds for ``these prompts`` alone.
+    Without a column ``prompt_id`` a frame cannot tell (``no_prompt_id``). Where a column ``seed`` says that
+    four prompts or more share four seeds or more, pictures of
     one seed are taken to be as alike as they look (:func:`stereotrope.stats.crossed_weights`), and the
     interval is of other seeds too.
 
