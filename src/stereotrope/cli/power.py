@@ -86,6 +86,8 @@ def print_power(
     if intervals:
         out.print()
         _print_intervals(precision, intervals, out)
+    if any(one["cost"] is None for one in (*told.get("found", ()), *others, *intervals) if one["pictures"]):
+        print_line(safe("A price is not known where a generator or annotator has no `price:`."), out)
 
 
 def _powers(power: Power, shift: float) -> dict[str, Any]:
@@ -177,10 +179,8 @@ def _print_found(power: Power, told: dict[str, Any], out: Console) -> None:
         f"pictures for {power.chance:.0%}",
         "price",
     ]
-    rows = [_found(one) for one in told["found"]]
-    print_rows("", columns, rows, out, named=1)
+    print_rows("", columns, [_found(one) for one in told["found"]], out, named=1)
     out.print()
-    _print_priceless(rows, out)
     clustered = power.most_prompts > 1
     for line in (
         f"Where nothing differs, {told['alike']:.0%} end as alike within ±{told['alike_within']:g}.",
@@ -217,11 +217,6 @@ def _price(cost: list[float] | None) -> str:
     return _NOT_KNOWN if cost is None else "–".join(dict.fromkeys(map(dollars, cost)))
 
 
-def _print_priceless(rows: list[list[str]], out: Console) -> None:
-    if any(_NOT_KNOWN in row for row in rows):
-        print_line(safe("A price is not known where a generator or annotator has no `price:`."), out)
-
-
 def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: Console) -> None:
     columns = [
         "comparison",
@@ -234,10 +229,8 @@ def _print_others(detection: AuditDetection, others: list[dict[str, Any]], out: 
     ]
     among = count(detection.n_comparisons, "comparison")
     title = f"Differences of scores, {_pictures(detection.n)} a prompt, one alone among {among}"
-    rows = [_other(one) for one in others]
-    print_rows(title, columns, rows, out, named=2)
+    print_rows(title, columns, [_other(one) for one in others], out, named=2)
     out.print()
-    _print_priceless(rows, out)
     line = (
         "Sizes are in the unit of the score. Simulated with the audit's own measures, shares drawn evenly "
         "from all that are possible, models unlike: chances to about 0.05, of a comparison that comes once "
@@ -270,13 +263,12 @@ def _print_intervals(precision: AuditPrecision, intervals: list[dict[str, Any]],
     rows = [_interval(one, kinds.count(kind) > 1) for one, kind in zip(intervals, kinds, strict=True)]
     print_rows(f"Intervals of {_pictures(precision.n)} a prompt", columns, rows, out, named=2)
     out.print()
-    _print_priceless(rows, out)
     lines = [
         "± is half of a typical interval: simulated with the audit's own measures, shares drawn evenly from "
         "all that are possible, nothing refused, models alike; pictures of one prompt correlate at "
         f"{precision.icc:g} (`--icc`) where a number spans several.",
         "“× prompts”: more pictures do not help, prompts (or what it is a mean over) differ by more; so many "
-        "times as many would.",
+        "times as many would. “Another scale”: the number may lie beyond 1.",
     ]
     if precision.unknown:
         lines.append(f"Not made up: {', '.join(precision.unknown)}.")

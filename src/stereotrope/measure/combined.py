@@ -14,7 +14,7 @@ from stereotrope.measure.differences import Differences
 from stereotrope.measure.evidence import Pictures, counted, difference_of, shift
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import agreeing, disagreeing, marks_read
-from stereotrope.measure.places import Place, most_labelled, place_of
+from stereotrope.measure.places import Place, most_labelled, place_of, tests_of
 from stereotrope.measure.selection import chosen_level
 from stereotrope.measure.sentences import quoted, signed, span
 from stereotrope.stats import newcombe
@@ -222,9 +222,9 @@ def by_all_annotators(
         by_name: dict[str | None, Candidate] = {}
         for one in sorted(members, key=lambda c: (order[c.kind], -c.effect, -c.value)):
             by_name.setdefault(one.scope.get("annotator"), one)
-        asked_of = {name for _, name in most_labelled(_tests(members))}
+        counting = {name for _, name in most_labelled(tests_of(members))}
         lead = min(
-            (one for name, one in by_name.items() if name in asked_of),
+            (one for name, one in by_name.items() if name in counting),
             key=lambda c: (
                 *(not c.apt, c.doubt is not None, order[c.kind], -c.effect),
                 c.scope.get("annotator", ""),
@@ -240,14 +240,6 @@ def by_all_annotators(
         effect = sum(c.effect for c in by_name.values()) / max(1 + len(others), len(by_name))
         together.append(replace(lead, effect=effect, others=others))
     return together
-
-
-def _tests(members: Sequence[Candidate]) -> dict[tuple[str, str | None], list[Candidate]]:
-    """By measure and annotator."""
-    by: dict[tuple[str, str | None], list[Candidate]] = {}
-    for one in members:
-        by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
-    return by
 
 
 def by_all_readers(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -20,6 +20,7 @@ from stereotrope.measure.places import (
     most_labelled,
     place_of,
     tested_place,
+    tests_of,
     widest_differences,
 )
 from stereotrope.measure.selection import Size, at_level, chosen_level
@@ -279,12 +280,11 @@ def differing(
     look: InterimLook = ONLY_LOOK,
 ) -> Differences:
     """Run all tests against one another."""
-    tests: dict[Place, dict[tuple[str, str | None], list[Candidate]]] = {}
+    tested: dict[Place, list[Candidate]] = {}
     for one in candidates:
         if one.p is not None:
-            by = tests.setdefault(place_of(one, evidence), {})
-            by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
-    counting = {place: most_labelled(by) for place, by in tests.items()}
+            tested.setdefault(place_of(one, evidence), []).append(one)
+    counting = {place: most_labelled(tests_of(some)) for place, some in tested.items()}
     # Within nothing nobody is alike.
     widest = widest_differences(counting, evidence, level=_alike_level(alpha)) if alpha and margin else {}
     places = {

@@ -71,6 +71,14 @@ def keys_of(place: Place, evidence: RunEvidence, look: InterimLook) -> list[str]
     return [place_key(*place, factors=factors), *(key for key in before if key is not None)]
 
 
+def tests_of(candidates: Iterable[Candidate]) -> _Tests:
+    """Tests of a place by measure and annotator."""
+    by: dict[tuple[str, str | None], list[Candidate]] = {}
+    for one in candidates:
+        by.setdefault((one.measure, one.scope.get("annotator")), []).append(one)
+    return by
+
+
 def most_labelled(by: _Tests) -> _Tests:
     """Tests of a place but those of a sample, whose chance would hide what the other annotators show.
 
