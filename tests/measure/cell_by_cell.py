@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import comb
 from typing import Any
 
@@ -26,6 +27,7 @@ from stereotrope.stats import (
     fisher_exact,
     fisher_least,
     icc_beliefs,
+    icc_believed,
     newcombe,
     shared_correlation,
     wilson,
@@ -185,8 +187,8 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
         return row | dict(zip(("p_value", "p_least"), tests, strict=True))
     flipped = claim.matched and len(cell.prompts) >= 6
     exact = (cluster_flip_test if flipped else cluster_permutation_test)(*by_prompt)
-    own = sum((side.evidence(value) for side in both), np.zeros(ICC_GRID.size))
-    weights = icc_beliefs(own, (cell.peers or Peers(both)).mixture)
+    evidence, peers = [side.evidence(value) for side in both], (cell.peers or Peers(both)).mixture
+    weights = icc_beliefs(sum(evidence, np.zeros(ICC_GRID.size)), peers)
     m = len(cell.prompts)
     ways = 2**m if flipped else comb(m + len(other.prompts), m)
     model = beta_binomial_test(*by_prompt, weights=weights)
@@ -194,7 +196,30 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     averages = [(sum(side) / len(side), sum(x * x for x in side) / sum(side)) for side in n]
     unlike = any(max(pair) > 1.5 * min(pair) for pair in zip(*averages, strict=True))
     p, least = (max(exact[0], model), exact[1]) if unlike else beyond_exact(exact, model, ways)
+    weights = [icc_believed(of, peers) for of in evidence]
+    p = max(p, _by_own_scatter(value, both, weights, correlation if flipped else 0.0))
     return row | {"p_value": p, "p_least": least}
+
+
+def _by_own_scatter(
+    value: str, sides: Sequence[Cell], weights: Sequence[np.ndarray], correlation: float
+) -> float:
+    """p of a normal difference whose variance is as the prompts of each side vary, quantile by quantile."""
+    n = [float(side.n) for side in sides]
+    alike = [sum(x * x for x in side.prompts.values()) / side.n - 1 for side in sides]
+    share = [side.count(value) / side.n for side in sides]
+    known = [m / (1 + a * float(w @ ICC_GRID)) for m, a, w in zip(n, alike, weights, strict=True)]
+    apart = 1 - 2 * correlation / (math.sqrt(known[0] / known[1]) + math.sqrt(known[1] / known[0]))
+    common = sum(s * k for s, k in zip(share, known, strict=True)) / sum(known)
+    ends = sorted({0.0, 1.0, *(float(c) for w in weights for c in np.cumsum(w)[:-1])})
+    p = 0.0
+    for low, high in pairwise(ends):
+        rho = [ICC_GRID[int((np.cumsum(w)[:-1] < (low + high) / 2).sum())] for w in weights]
+        variance = sum(common * (1 - common) / m * (1 + a * r) for m, a, r in zip(n, alike, rho, strict=True))
+        variance *= max(apart, 0.02)
+        z = abs(share[0] - share[1]) / variance**0.5 if variance > 0 else 0.0
+        p += (high - low) * math.erfc(z / 2**0.5)
+    return p
 
 
 def dominant(cell: Cell) -> tuple[str, float]:

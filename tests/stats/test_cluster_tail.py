@@ -176,8 +176,8 @@ def test_exchange_of_unlike_clusters_keeps_its_level(m, n, icc: float, share: fl
     k, sizes = [], [np.full((1_000, many), size) for many, size in zip(m, n, strict=True)]
     for size in sizes:
         k.append(rng.binomial(size, rng.beta(share * of, (1 - share) * of, size=size.shape)))
-    own = evidence_of(k[0], sizes[0]) + evidence_of(k[1], sizes[1])
-    p, _ = clusters_apart(k[0], sizes[0], k[1], sizes[1], weights=icc_beliefs(own, icc_mixture(list(own))))
+    own = evidence_of(k[0], sizes[0]), evidence_of(k[1], sizes[1])
+    p, _ = clusters_apart(k[0], sizes[0], k[1], sizes[1], own=own, peers=icc_mixture(list(sum(own))))
     # Within three standard errors.
     assert np.mean(p <= 0.05) <= 0.071
     assert np.mean(p <= 0.01) <= 0.02
@@ -190,8 +190,7 @@ def test_one_picture_less_does_not_undo_a_difference(matched: bool) -> None:
     k, j = rng.binomial(12, 0.35, n.shape), rng.binomial(12, 0.65, n.shape)
     fewer = n.copy()
     fewer[:, 0] -= 1
-    weights = icc_beliefs(evidence_of(k, n) + evidence_of(j, n), icc_mixture([]))
-    how = {"weights": weights, "matched": matched}
+    how = {"own": (evidence_of(k, n), evidence_of(j, n)), "peers": icc_mixture([]), "matched": matched}
     p, _ = clusters_apart(k, n, j, n, **how)
     lacking, _ = clusters_apart(np.minimum(k, fewer), fewer, j, n, **how)
     assert np.median(p) < 1e-4

@@ -10,6 +10,7 @@ from stereotrope.stats.agreement import (
     rater_agreement,
     spearman,
 )
+from stereotrope.stats.behrens_fisher import behrens_fisher_test, part_apart
 from stereotrope.stats.bootstrap import js_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.cluster_evenness import (
     cluster_unevenness_interval,
@@ -49,6 +50,7 @@ from stereotrope.stats.icc import (
     effective_counts,
     effective_trials,
     icc_beliefs,
+    icc_believed,
     icc_evidence,
     icc_mixture,
     icc_weights,
@@ -155,6 +157,7 @@ __all__ = [
     "alignment_of_vectors",
     "any_order_weights",
     "axis_orders",
+    "behrens_fisher_test",
     "benjamini_hochberg",
     "beta_binomial_test",
     "beyond_exact",
@@ -198,6 +201,7 @@ __all__ = [
     "gwet_ac1",
     "holm",
     "icc_beliefs",
+    "icc_believed",
     "icc_evidence",
     "icc_mixture",
     "icc_weights",
@@ -224,6 +228,7 @@ __all__ = [
     "pairwise_interval",
     "pairwise_js",
     "pairwise_score",
+    "part_apart",
     "pearson",
     "permutation_p",
     "posterior_log_odds",

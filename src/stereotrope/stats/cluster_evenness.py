@@ -11,7 +11,7 @@ from stereotrope.stats.cluster_share import cluster_share_interval
 from stereotrope.stats.crossed import noise_growth
 from stereotrope.stats.entropies import expected_sum
 from stereotrope.stats.icc import Crossed, effective_counts
-from stereotrope.stats.unified import divergence_interval, scatter_likeness
+from stereotrope.stats.unified import divergence_interval, noise_dimensions, scatter_likeness
 
 _BORROWED = 1.0
 """Independent members' worth of even shares that the shares are smoothed with."""
@@ -62,11 +62,9 @@ def cluster_unevenness_interval(
     ends = divergence_interval(
         np.array([value]),
         np.array([noise]),
-        np.array([scatter_likeness(deviation)]),
+        noise_dimensions(np.array([scatter_likeness(deviation)]), np.array([k - 1.0]), m - 1, 1),
         np.array([variance / max(4 * middle * (1 - middle), 1e-6)]),
-        np.array([k - 1.0]),
         m - 1,
-        1,
         level=level,
     )
     low, high = (float(end[0]) for end in ends)

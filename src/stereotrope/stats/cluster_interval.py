@@ -15,7 +15,7 @@ from stereotrope.stats.cluster_js import Clustered
 from stereotrope.stats.crossed import noise_growth
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.icc import Crossed
-from stereotrope.stats.unified import divergence_interval, scatter_likeness
+from stereotrope.stats.unified import divergence_interval, noise_dimensions, scatter_likeness
 
 _LN2 = float(np.log(2.0))
 _BORROWED = 1.0
@@ -81,15 +81,13 @@ def cluster_js_interval(
     # The mean of attributes first: its deviations are theirs side by side, each a part of n.
     value = np.append(js.mean(), js)
     scale_to = np.sqrt(noise / np.maximum(found.between, _TINY))
-    together = np.concatenate([of * by for of, by in zip(found.deviations, scale_to, strict=True)])
-    likeness = np.array([scatter_likeness(of) for of in (together, *found.deviations)])
+    likeness = _likeness([of * by for of, by in zip(found.deviations, scale_to, strict=True)])
+    dimensions = noise_dimensions(likeness, np.append(most.sum(), most), clustered.freedom, others)
     noise = np.append(noise.mean(), noise)
     variance = np.append((moved.mean(axis=0) ** 2).sum(), variance)
     smooth = np.append(found.smooth.mean(), found.smooth)
     error = variance / np.maximum(4 * smooth * (1 - smooth), 1e-6)
-    return divergence_interval(
-        value, noise, likeness, error, np.append(most.sum(), most), clustered.freedom, others, level=level
-    )
+    return divergence_interval(value, noise, dimensions, error, clustered.freedom, level=level)
 
 
 class ClusterScatter(NamedTuple):
@@ -98,18 +96,32 @@ class ClusterScatter(NamedTuple):
     alike: How many times as much they scatter as independent images would, at least 1.
     size: Images of a cluster, on average.
     noise: What their scatter adds to a divergence on average.
+    dimensions: Of how many dimensions that noise is, of the mean and of each attribute.
     """
 
     alike: Floats
     size: Floats
     noise: Floats
+    dimensions: Floats
 
 
 def cluster_scatter(clustered: Clustered) -> ClusterScatter:
     """How the clusters of each group differ."""
     found = _spread(clustered)
     images = np.add.reduceat(np.asarray(clustered.counts, np.float64), clustered.hot.starts, axis=0)
-    return ClusterScatter(found.alike, images.sum(axis=1) / (images > 0).sum(axis=1), found.between)
+    others = len(clustered.sizes) - 1
+    most = np.array([max(len(of) - 1, 1) * others for of in found.deviations], np.float64)
+    dimensions = noise_dimensions(
+        _likeness(found.deviations), np.append(most.sum(), most), clustered.freedom, others
+    )
+    return ClusterScatter(
+        found.alike, images.sum(axis=1) / (images > 0).sum(axis=1), found.between, dimensions
+    )
+
+
+def _likeness(deviations: Sequence[Floats]) -> Floats:
+    """How few dimensions the deviations of all attributes have, then those of each."""
+    return np.array([scatter_likeness(of) for of in (np.concatenate(deviations), *deviations)])
 
 
 def crossed_growth(

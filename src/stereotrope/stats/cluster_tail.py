@@ -1,5 +1,6 @@
 """How improbable a difference of clusters is beyond what exchanging whole ones can tell."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -9,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test
-from stereotrope.stats.icc import ICC_GRID
+from stereotrope.stats.behrens_fisher import behrens_fisher_test, part_apart
+from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test, shared_correlation
+from stereotrope.stats.icc import ICC_GRID, icc_beliefs, icc_believed
 
 _EXACT, _POWER, MOST_WAYS = 0.03, 1.5, 1_000
 """p down to which the exact test stands alone, the least that four clusters against four can give, 2/70; how
@@ -94,11 +96,21 @@ def beyond_exact(exact: ArrayLike, model: ArrayLike, ways: ArrayLike) -> Floats:
 
 
 def clusters_apart(
-    k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, weights: Floats, matched: bool = False
+    k1: ArrayLike,
+    n1: ArrayLike,
+    k2: ArrayLike,
+    n2: ArrayLike,
+    *,
+    own: tuple[Floats, Floats],
+    peers: Floats,
+    matched: bool = False,
 ) -> Floats:
-    """p-value that two sides are made of like clusters: exact, and by a model beyond what few can tell.
+    """p-value that shares of two sides of clusters are alike: by exchange, and by models where it misleads.
 
-    k1, n1, k2, n2, weights: As of :func:`beta_binomial_test`.
+    k1, n1, k2, n2: As of :func:`beta_binomial_test`.
+    own: Log-likelihoods of each intra-class correlation in the clusters of either side
+        (:func:`icc_evidence`), shape ``(…, 16)`` each.
+    peers: How probable each is in cells like these (:func:`icc_mixture`), shape ``(…, 16)``.
     matched: Exchange the sides of each pair of clusters (:func:`~stereotrope.stats.cluster_flip_test`), not
         whole ones (:func:`~stereotrope.stats.cluster_permutation_test`).
     Returns: p, and the least p that there could have been (:func:`beyond_exact`), shape ``(2, …)``; where
@@ -106,17 +118,43 @@ def clusters_apart(
         likelier in a larger cluster, so that sides with few large ones differ by their sizes too. Up to
         there the exact tests, of members and of shares, kept their level by themselves (shares of 0.01 to
         0.5, correlations to 0.3, 4 to 40 clusters); at four times and more they came to p ≤ 0.01 in up to
-        0.032, and p ≤ 0.001 in up to 0.016 of cases.
+        0.032, and p ≤ 0.001 in up to 0.016 of cases. Exchanged, sides that vary to unlike degrees are not
+        alike, though their shares be: p is at least that of :func:`behrens_fisher_test`, of ``matched``
+        clusters less what these have in common.
     """
     exact = np.stack((cluster_flip_test if matched else cluster_permutation_test)(k1, n1, k2, n2))
     m, other = np.shape(n1)[-1], np.shape(n2)[-1]
     ways = min(2**m if matched else comb(m + other, m), MOST_WAYS + 1)
     unlike = _much_unlike(np.asarray(n1, np.float64), np.asarray(n2, np.float64))
-    if ways > MOST_WAYS and not unlike.any():
-        return exact
-    model = beta_binomial_test(k1, n1, k2, n2, weights=weights)
-    greater = np.stack([np.maximum(exact[0], model), exact[1]])
-    return np.where(unlike, greater, beyond_exact(exact, model, ways))
+    found = exact
+    if ways <= MOST_WAYS or unlike.any():
+        model = beta_binomial_test(k1, n1, k2, n2, weights=icc_beliefs(own[0] + own[1], peers))
+        greater = np.stack([np.maximum(exact[0], model), exact[1]])
+        found = np.where(unlike, greater, beyond_exact(exact, model, ways))
+    correlation = shared_correlation(k1, n1, k2, n2) if matched else np.zeros(())
+    found[0] = np.maximum(found[0], _vary_unlike([k1, k2], [n1, n2], own, peers, correlation))
+    return found
+
+
+def _vary_unlike(
+    k: Sequence[ArrayLike],
+    n: Sequence[ArrayLike],
+    own: tuple[Floats, Floats],
+    peers: Floats,
+    correlation: Floats,
+) -> Floats:
+    """p of the difference of shares where clusters of each side vary in their own way."""
+    trials = [np.asarray(of, np.float64) for of in n]
+    total = np.stack([of.sum(axis=-1) for of in trials], axis=-1)
+    share = np.stack([np.sum(of, axis=-1) for of in k], axis=-1) / total
+    alike = np.stack([(of * of).sum(axis=-1) for of in trials], axis=-1) / total - 1
+    weights = icc_believed(np.stack(own, axis=-2), np.asarray(peers)[..., None, :])
+    # Where nothing differs both shares are one, which the side that varies less tells better.
+    variance = (1 + alike * (weights @ ICC_GRID)) / total
+    common = (share / variance).sum(axis=-1) / (1 / variance).sum(axis=-1)
+    left = part_apart(variance, correlation)
+    parts = (common * (1 - common) * left)[..., None] / total
+    return behrens_fisher_test((share[..., 0] - share[..., 1]) ** 2, parts, alike, weights)
 
 
 def _much_unlike(n1: Floats, n2: Floats) -> NDArray[np.bool_]:

@@ -106,9 +106,17 @@ def icc_beliefs(own: Floats, peers: Floats) -> Floats:
         few of them look more alike than they are.
     Returns: Shape ``(…, 2, 16)``, rows sum to 1.
     """
-    even = _normalised(_STEPS)
-    believed = _normalised(own + np.log((peers + 2 * even) / 3))
+    believed = icc_believed(own, (peers + 2 * _normalised(_STEPS)) / 3)
     return np.stack([believed, np.broadcast_to(peers, believed.shape)], axis=-2)
+
+
+def icc_believed(own: Floats, peers: Floats) -> Floats:
+    """Probability of each intra-class correlation, by what is seen and by cells that are alike.
+
+    own, peers: As of :func:`icc_beliefs`.
+    Returns: Shape ``(…, 16)``, rows sum to 1.
+    """
+    return _normalised(own + np.log(peers))
 
 
 class Crossed(NamedTuple):

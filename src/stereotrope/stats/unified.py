@@ -55,33 +55,25 @@ def unified_interval(
 def divergence_interval(
     value: Floats,
     noise: Floats,
-    likeness: Floats,
+    dimensions: Floats,
     error: Floats,
-    most: Floats,
     freedom: int,
-    others: int,
     *,
     level: float = 0.95,
 ) -> tuple[Floats, Floats]:
     r"""Interval of divergences, taken for lengths :math:`φ = \arcsin\sqrt D` of vectors seen with error.
 
     Near 0 a dimension has the variance that makes the noise, and further away that of the error; between both
-    it is weighed by how far the divergence lies above the noise. How many dimensions the noise has is read
-    off the clusters' deviations by Satterthwaite's rule, and the degrees of freedom go from :math:`f\sqrt ν`
-    to :math:`f`. The weights were chosen by simulation.
+    it is weighed by how far the divergence lies above the noise. The degrees of freedom go from
+    :math:`f\sqrt ν` to :math:`f`. The weights were chosen by simulation.
 
     value, noise: Divergences in [0, 1], and what noise adds to each on average; shape ``(n,)``.
-    likeness: How few dimensions the clusters' deviations have (:func:`scatter_likeness`), shape ``(n,)``.
+    dimensions: :math:`ν` of the noise (:func:`noise_dimensions`), shape ``(n,)``.
     error: Variance of :math:`φ` far from 0.
-    most: Dimensions at most.
-    freedom, others: :math:`f`, clusters less groups; groups less one, or 1.
+    freedom: :math:`f`, clusters less groups.
     Returns low, high: In [0, 1].
-    Source: Satterthwaite (1946), Biometrics Bulletin 2; Feldman and Cousins (1998), Physical Review D 57.
+    Source: Feldman and Cousins (1998), Physical Review D 57.
     """
-    # Right on average for what a Wishart matrix of so many degrees of freedom has.
-    free = max(freedom, 2)
-    inverse = free**2 / ((free - 1) * (free + 2)) * (likeness - 1 / free) / others
-    dimensions = 1 / np.clip(inverse, 1 / most, 1.0)
     # By how much the noise moves the square of what is seen: more, the further away that is.
     above = np.clip(np.maximum(value, noise), 0.0, 1.0)
     near = (_angle(above) ** 2 - _angle(np.maximum(above - noise, 0.0)) ** 2) / dimensions
@@ -107,6 +99,21 @@ def divergence_interval(
         at = np.where(end > whole, seen + (end - whole) * np.maximum(a, b), within)
         ends.append(np.sin(np.clip(at, 0.0, np.pi / 2)) ** 2)
     return ends[0], ends[1]
+
+
+def noise_dimensions(likeness: Floats, most: Floats, freedom: int, others: int) -> Floats:
+    """Of how many dimensions the noise of divergences is, by Satterthwaite's rule.
+
+    likeness: How few the clusters' deviations have (:func:`scatter_likeness`), shape ``(n,)``.
+    most: Dimensions at most.
+    freedom, others: Clusters less groups; groups less one, or 1.
+    Returns: At least 1, shape ``(n,)``.
+    Source: Satterthwaite (1946), Biometrics Bulletin 2.
+    """
+    # Right on average for what a Wishart matrix of so many degrees of freedom has.
+    free = max(freedom, 2)
+    inverse = free**2 / ((free - 1) * (free + 2)) * (likeness - 1 / free) / others
+    return np.asarray(1 / np.clip(inverse, 1 / most, 1.0))
 
 
 def scatter_likeness(deviations: Floats) -> float:

@@ -107,10 +107,11 @@ def bds(
     ``n_permutations``; where two sides have the same prompts, twelve or more, such as two models, of prompts
     whose sides are exchanged, and what a prompt does to both is no noise. Shuffles of few prompts end early
     (4 and 4: 2/70): there p goes on, by half as many digits at most, by beta-binomial counts of the value
-    that shifts most
-    (:func:`stereotrope.stats.beyond_exact`). Where groups' prompts differ in their numbers of images (up to
-    a quarter; beyond there is no p), it is the greater of that of images and that of prompts' shares. The
-    interval is a unified one by the scatter of prompts
+    that shifts most (:func:`stereotrope.stats.beyond_exact`). Prompts of groups that vary unlike could be
+    told apart by exchange though all show values as often: p is at least that of their own noise
+    (:func:`stereotrope.stats.behrens_fisher_test`). Where groups' prompts differ in their numbers of images
+    (up to a quarter; beyond there is no p), it is the greater of that of images and that of prompts' shares.
+    The interval is a unified one by the scatter of prompts
     (:func:`stereotrope.stats.cluster_js_interval`; ``released``: a smoothed t bootstrap): one-sided near no
     difference, two-sided further away. Over 4 to 40 prompts a side of 2 to 30 images, correlated by 0 to 0.3,
     it held the true divergence of attributes and of means in 0.89 to 1.00, from eight prompts on in 0.94 to

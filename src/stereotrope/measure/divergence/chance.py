@@ -7,16 +7,21 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.divergence.coded import Codes, Ints
 from stereotrope.stats import (
+    ICC_GRID,
     MOST_WAYS,
     Clustered,
+    behrens_fisher_test,
     beyond_exact,
     cauchy_combined,
+    cluster_scatter,
     clusters_apart,
     greatest_shift,
-    icc_beliefs,
+    icc_believed,
     icc_evidence,
     js_tail,
+    part_apart,
     permutation_p,
+    shared_correlation,
     special,
 )
 from stereotrope.stats.arrays import Counts, Floats
@@ -91,6 +96,66 @@ def chance_of_prompts(
     return p, least
 
 
+def chance_of_unlike(
+    p: Floats, usual: Floats, clustered: Clustered, floor: Floats, peers: Sequence[Floats]
+) -> Floats:
+    r"""p that groups show values alike, where the prompts of each group vary in their own way.
+
+    Exchanged, prompts of groups that vary unlike are not alike, though all show values as often. What is seen
+    is taken for the reading of :math:`χ^2_ν` that has the p of the exchange, whose mean is that of shuffles,
+    and set against the noise that each group's own prompts make (:func:`behrens_fisher_test`). Seeds that
+    prompts share are in p already, and add as much to both.
+
+    p, usual: p of shuffled prompts, and the divergence of these on average, in bits; of the mean, then of
+        each attribute.
+    clustered, peers: As of :func:`chance_of_prompts`.
+    floor: What independent images add to the divergence of each attribute, in bits.
+    Returns: Of the shape of ``p``, and never below.
+    """
+    counts, starts, attribute = clustered.counts, clustered.hot.starts, clustered.hot.attribute
+    labelled = np.add.reduceat(np.asarray(counts, np.float64), starts, axis=0)
+    images, alike = np.zeros((2, len(peers), len(clustered.sizes)))
+    own = np.empty((*images.shape, ICC_GRID.size))
+    for g in range(len(clustered.sizes)):
+        side = clustered.group == g
+        n = labelled[:, side]
+        images[:, g] = n.sum(axis=1)
+        alike[:, g] = (n * n).sum(axis=1) / np.maximum(images[:, g], 1.0) - 1
+        own[:, g] = np.add.reduceat(_evidence_of_values(counts[:, side], n[attribute]), starts, axis=0)
+    # Of K values that add up to n only K − 1 say something of their own.
+    own *= (1 - 1 / np.bincount(attribute))[:, None, None]
+    weights = icc_believed(own, np.stack(peers)[:, None])
+    each = np.divide(1.0, images, out=np.zeros_like(images), where=images > 0)
+    if clustered.matched:
+        variance = each * (1 + alike * (weights @ ICC_GRID))
+        floor = floor * part_apart(variance, _correlations(clustered, labelled))
+    parts = each / each.sum(axis=1, keepdims=True) * floor[:, None]
+    half = cluster_scatter(clustered).dimensions / 2
+    seen = special.gammainccinv(half, np.clip(p, np.finfo(np.float64).tiny, 1.0)) / half * usual
+    # All attributes together are groups of one distance.
+    together, every = parts.ravel() / len(peers), weights.reshape(-1, ICC_GRID.size)
+    of_mean = behrens_fisher_test(seen[0], together, alike.ravel(), every, 2 * half[0])
+    of_each = behrens_fisher_test(seen[1:], parts, alike, weights, 2 * half[1:])
+    return np.maximum(p, np.append(of_mean, of_each))
+
+
+def _correlations(clustered: Clustered, labelled: Floats) -> Floats:
+    """Of the values' shares on both sides of matched prompts, averaged by how they vary."""
+    attribute, starts = clustered.hot.attribute, clustered.hot.starts
+    k, n = np.asarray(clustered.counts, np.float64), labelled[attribute]
+    share = k.sum(axis=1) / n.sum(axis=1)
+    weight = share * (1 - share) + _TIE
+    seen = shared_correlation(k[:, ::2], n[:, ::2], k[:, 1::2], n[:, 1::2])
+    return np.asarray(np.add.reduceat(seen * weight, starts) / np.add.reduceat(weight, starts))
+
+
+def _evidence_of_values(k: Counts, n: Counts) -> Floats:
+    """What the prompts of a side, along the last axis, say of how alike pictures of one are, by value."""
+    if not k.size:
+        return np.zeros((len(k), ICC_GRID.size))
+    return icc_evidence(k.ravel(), n.ravel(), np.arange(len(k)) * k.shape[1])
+
+
 def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
     """p and least p of each attribute, shape (2, n_attributes): of the value that shifts most, corrected."""
     hot, groups, p = clustered.hot, range(len(clustered.sizes)), np.ones((2, len(peers)))
@@ -99,35 +164,26 @@ def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
         trials = counts.sum(axis=0)
         sides = [(clustered.group == g) & (trials > 0) for g in groups]
         tests = [
-            _shifts(counts, trials, side, (trials > 0) & ~side, sides, mixture, matched=clustered.matched)
-            for side in sides[: 1 if len(sides) == 2 else None]
-            if side.any()
+            _shifts(counts, sides, g, mixture, matched=clustered.matched)
+            for g in (groups[:1] if len(sides) == 2 else groups)
+            if sides[g].any()
         ]
         p[:, at] = _combined(*np.transpose(tests))
     return p
 
 
 def _shifts(
-    counts: Counts,
-    trials: Counts,
-    side: _Mask,
-    other: _Mask,
-    sides: Sequence[_Mask],
-    mixture: Floats,
-    *,
-    matched: bool,
+    counts: Counts, sides: Sequence[_Mask], g: int, mixture: Floats, *, matched: bool
 ) -> tuple[float, float]:
     """Tarone's correction of the least p of the values of one side and all others."""
     k = counts if len(counts) > 2 else counts[:1]
     if not len(k):
         return 1.0, 1.0
-    n = np.broadcast_to(trials, k.shape)
-    own = np.zeros((len(k), mixture.size))
-    for one in sides:
-        starts = np.arange(len(k)) * np.count_nonzero(one)
-        own += icc_evidence(k[:, one].ravel(), n[:, one].ravel(), starts)
+    n, side, other = np.broadcast_to(counts.sum(axis=0), k.shape), sides[g], np.any(sides, axis=0) & ~sides[g]
+    evidence = [_evidence_of_values(k[:, one], n[:, one]) for one in sides]
     of = k[:, side], n[:, side], k[:, other], n[:, other]
-    p, least = clusters_apart(*of, weights=icc_beliefs(own, mixture), matched=matched)
+    own = evidence[g], np.sum(evidence, axis=0) - evidence[g]
+    p, least = clusters_apart(*of, own=own, peers=mixture, matched=matched)
     lowest, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
     return lowest, floor
 

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts
+from stereotrope.measure.divergence.chance import chance_of, chance_of_prompts, chance_of_unlike
 from stereotrope.measure.divergence.coded import Codes, Ints
 from stereotrope.measure.divergence.rare import likely_ends
 from stereotrope.measure.divergence.shared_seeds import SeedsApart, seed_noise
@@ -85,7 +85,9 @@ class Resampling:
             exact = "mid-p of JS and of the greatest shift, Cauchy's combination; "
             drawn = f"{'at most ' if whole_prompts else ''}{self.n_permutations} {moved}"
             tests = (
-                f"{drawn}prompts, at their end beta-binomial" if whole_prompts else f"{exact}{drawn}images"
+                f"{drawn}prompts, at their end beta-binomial, Behrens–Fisher where greater"
+                if whole_prompts
+                else f"{exact}{drawn}images"
             )
             parts.append(f"p: {tests}; q: Benjamini–Hochberg")
         return "; ".join([*parts, f"seed {self.seed}"])
@@ -155,6 +157,8 @@ def prompt_scores(
             seen = _led_by_mean(how.score(even.js))
             further = chance_of_prompts(seen, (of_shares, alone), *of_prompts, every=every)
             p, least = np.maximum(p, further[0]), np.maximum(least, further[1])
+        shown = _mean(_led_by_mean(np.vstack([js, shuffled])), axis=0)
+        p = chance_of_unlike(p, shown, clustered, floor_bits, peers)
     if how.n_bootstrap and how.distance:
         scores = _led_by_mean(how.score(clustered.resampled(n_resamples=how.n_bootstrap, seed=how.seed)))
         reach = float(special.stdtrit(clustered.freedom, 0.5 + how.level / 2))
