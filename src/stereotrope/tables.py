@@ -289,6 +289,7 @@ COMPARISONS = (
     Column("p_value", _F, "of the comparison, all its tests together"),
     Column("p_least", _F, "least p that its counts could have given, whichever of them each side had"),
     Column("q_value", _F, "p after Benjamini–Hochberg over all that could have given as small a p"),
+    Column("finding_id", _S, "the finding that tells it; null where it is not told"),
 )
 """Columns of ``comparisons``: every comparison that was tested, and how it ends."""
 

@@ -100,6 +100,8 @@ def test_a_look_with_no_error_left_tells_nothing_new_and_says_what_to_do() -> No
     row = kept.findings().filter(list="difference").row(0, named=True)
     assert (abs(row["value"]), row["low"], row["level"], row["q_value"]) == (1.0, None, None, 0.001)
     assert kept.findings()["sentence"][0].startswith("The looks before this one have spent the whole error")
+    told, same = kept.comparisons().row(0, named=True), ("category", "value", "finding_id")
+    assert [told[name] for name in same] == [row[name] for name in same]
 
 
 def test_a_summary_names_the_look_where_there_are_several() -> None:

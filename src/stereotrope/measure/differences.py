@@ -125,8 +125,11 @@ class Differences:
         inside = bool(ends) and all(end is not None and abs(end) <= margin for end in ends)
         return "alike" if inside else "not enough"
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Every comparison as a row of :data:`stereotrope.tables.COMPARISONS`, the least p first."""
+    def rows(self, findings: Mapping[Place, str]) -> list[dict[str, Any]]:
+        """Every comparison as a row of :data:`stereotrope.tables.COMPARISONS`, the least p first.
+
+        findings: Id of the finding of each place that is told.
+        """
         rows = []
         for place, tested in self.places.items():
             c, widest = tested.example, tested.widest or (None, None, None, None)
@@ -151,6 +154,7 @@ class Differences:
                     "p_value": tested.p,
                     "p_least": tested.p_least,
                     "q_value": self.q.get(place, self.every_q.get(place)),
+                    "finding_id": findings.get(place),
                 }
             )
         return sorted(
@@ -286,7 +290,10 @@ def differing(
             tested.setdefault(place_of(one, evidence), []).append(one)
     counting = {place: most_labelled(tests_of(some)) for place, some in tested.items()}
     # Within nothing nobody is alike.
-    widest = widest_differences(counting, evidence, level=_alike_level(alpha)) if alpha and margin else {}
+    level = _alike_level(alpha) if alpha else evidence.level
+    widest = widest_differences(counting, evidence, level=level) if margin else {}
+    if not alpha:  # No error is left for an interval.
+        widest = {place: (*one[:2], None, None) for place, one in widest.items()}
     places = {
         place: tested_place(place, by, evidence, widest.get(place), look) for place, by in counting.items()
     }

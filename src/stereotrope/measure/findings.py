@@ -174,7 +174,8 @@ class RunFindings:
 
     def comparisons(self) -> pl.DataFrame:
         """Every comparison with its verdict, those with the least p first."""
-        return pl.DataFrame(self.differences.rows(), schema=polars_types(COMPARISONS))
+        told = {place_of(c, self.evidence): _identity(c) for c in self._parted[0]}
+        return pl.DataFrame(self.differences.rows(told), schema=polars_types(COMPARISONS))
 
 
 def findings(

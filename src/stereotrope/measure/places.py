@@ -139,7 +139,8 @@ def widest_differences(
         if difference is not None:
             sizes[place].append((name, *difference))
     return {
-        place: max(some, key=lambda one: max(-(one[2] or 0.0), one[3] or 0.0))
+        # Of two values that are the two sides of one, the one that came.
+        place: max(some, key=lambda one: (round(max(-(one[2] or 0.0), one[3] or 0.0), 9), one[1] > 0))
         for place, some in sizes.items()
         # Where a test has no interval, nothing says that its sides are alike.
         if some and all(low is not None and high is not None for *_, low, high in some)
