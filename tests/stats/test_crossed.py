@@ -88,6 +88,17 @@ def test_cells_say_of_one_another_how_alike_members_are() -> None:
     assert (crossed_weights(evidence) @ ICC_GRID).mean() < 0.5 * alone
 
 
+def test_a_cell_that_is_unlike_the_others_is_believed_more_than_they_are() -> None:
+    """Where others were always believed, its interval held 0.88."""
+    rng = np.random.default_rng(9)
+    drawn = rng.normal(size=(5, 40, 6))
+    drawn[0] = np.sqrt(0.6) * drawn[0] + np.sqrt(0.4) * rng.normal(size=(1, 6))
+    evidence = crossed_evidence(scatter_of((drawn > 0.5).astype(float)))
+    alone, together = (np.vstack([crossed_weights([of]) for of in evidence]), crossed_weights(evidence))
+    assert together[0] @ ICC_GRID > 0.8 * (alone[0] @ ICC_GRID)
+    assert (together[1:] @ ICC_GRID).max() < 0.3 * (together[0] @ ICC_GRID)
+
+
 def test_members_of_clusters_and_of_groups_across_them_are_both_alike() -> None:
     k, n = np.array([3, 0, 5, 1]), np.array([6, 6, 6, 6])
     weights = icc_weights([icc_evidence(k, n)])

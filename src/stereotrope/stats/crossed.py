@@ -8,7 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.icc import FEW_TOGETHER, ICC_GRID, Crossed, like_others, widened_number
+from stereotrope.stats.icc import (
+    FEW_TOGETHER,
+    ICC_GRID,
+    MORE_UNALIKE,
+    Crossed,
+    as_foretold,
+    like_others,
+    widened_number,
+)
 
 _NONE = 0.2
 """How probable it is beforehand that groups across clusters make nothing alike; by simulation."""
@@ -102,8 +110,9 @@ def crossed_weights(evidence: Sequence[Floats] | Floats, *, alike: bool = True) 
     """Probability of each correlation of members of groups across clusters, in cells that are alike.
 
     Beforehand there is none with a probability of 0.2, and all others are as likely. What the other cells say
-    is believed as it is by one half, and for the rest up to a standard deviation of 0.15 of the square root
-    of the correlation, by which cells differ.
+    together is believed as it is, up to a standard deviation of 0.15 or 0.35 of the square root of the
+    correlation, by which cells differ, or not at all: each as likely beforehand, and as it foretells what
+    cells say by what the others do (:func:`stereotrope.stats.icc_weights`).
 
     evidence: Of each cell (:func:`crossed_evidence`).
     alike: Whether the cells are; else each is told by itself.
@@ -113,7 +122,9 @@ def crossed_weights(evidence: Sequence[Floats] | Floats, *, alike: bool = True) 
     if len(own) < 2 or not alike:
         return np.asarray(special.softmax(own + _BEFORE, axis=-1))
     others = special.softmax(own.sum(axis=0) - own + _BEFORE, axis=-1)
-    return np.asarray(special.softmax(own + np.log((others + like_others(others)) / 2), axis=-1))
+    even = np.broadcast_to(special.softmax(_BEFORE), own.shape)
+    ways = np.stack([others, like_others(others), like_others(others, MORE_UNALIKE), even])
+    return as_foretold(own, ways, np.zeros(len(ways)))
 
 
 class Across(NamedTuple):

@@ -18,7 +18,7 @@ ICC_GRID: Floats = np.array(
 _STEPS = np.log(np.gradient(ICC_GRID))
 _N_SHARES = 48
 """Shares that are averaged over, even on the arcsine scale (Jeffreys' prior)."""
-_UNALIKE, _MORE_UNALIKE = 0.15, 0.35
+_UNALIKE, MORE_UNALIKE = 0.15, 0.35
 """How far correlations of cells differ, and may differ: standard deviations of their square roots."""
 _WAYS = np.log([0.5, 0.25, 0.25])
 """How probable it is beforehand that they differ so, so, and by anything; by simulation."""
@@ -72,9 +72,21 @@ def icc_weights(evidence: Sequence[Floats] | Floats) -> Floats:
         return _normalised(own + _STEPS)
     others = _normalised(own.sum(axis=0) - own + _STEPS)
     even = np.broadcast_to(_normalised(_STEPS), own.shape)
-    ways = np.stack([like_others(others), like_others(others, _MORE_UNALIKE), even])
-    foretold = special.logsumexp(own + np.log(ways), axis=-1).sum(axis=-1)
-    return _normalised(own + np.log(np.tensordot(_normalised(foretold + _WAYS), ways, axes=1)))
+    ways = np.stack([like_others(others), like_others(others, MORE_UNALIKE), even])
+    return as_foretold(own, ways, _WAYS)
+
+
+def as_foretold(own: Floats, ways: Floats, before: Floats) -> Floats:
+    """Probability of each correlation in each cell, averaged over ways to believe what other cells say.
+
+    own: Of each cell its log-likelihoods, shape ``(cells, 16)``.
+    ways: What the other cells say of each by each way, shape ``(ways, cells, 16)``.
+    before: Logarithms of how probable each way is beforehand, shape ``(ways,)``.
+    Returns: Shape ``(cells, 16)``: ways count as far as they foretell what the cells say themselves.
+    """
+    likely = np.maximum(ways, np.finfo(np.float64).tiny)
+    foretold = special.logsumexp(own + np.log(likely), axis=-1).sum(axis=-1)
+    return _normalised(own + np.log(np.tensordot(_normalised(foretold + before), likely, axes=1)))
 
 
 def icc_mixture(evidence: Sequence[Floats] | Floats) -> Floats:
