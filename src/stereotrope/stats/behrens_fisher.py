@@ -1,7 +1,7 @@
 """How improbable a distance between groups is where clusters of each group may vary in their own way."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
@@ -63,12 +63,13 @@ def part_apart(variance: Floats, correlation: Floats) -> Floats:
 
 def _noise(parts: Floats, alike: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Means of the distance where nothing differs, and how probable each is."""
-    upto = np.cumsum(weights, axis=-1)[..., :-1]
-    ends = np.sort(upto.reshape(len(upto), -1), axis=1)
-    ends = np.concatenate([np.zeros((len(ends), 1)), ends, np.ones((len(ends), 1))], axis=1)
-    middle = (ends[:, 1:] + ends[:, :-1]) / 2
-    noise = np.zeros_like(middle)
-    for g in range(parts.shape[1]):
-        at: NDArray[np.int64] = (middle[:, None] > upto[:, g, :, None]).sum(axis=1)
-        noise += parts[:, g, None] * (1 + alike[:, g, None] * ICC_GRID[at])
+    # Where a group's quantile passes from one correlation to the next, its part of the mean grows.
+    ends = np.cumsum(weights, axis=-1)[..., :-1].reshape(len(parts), -1)
+    steps = ((parts * alike)[..., None] * np.diff(ICC_GRID)).reshape(ends.shape)
+    order = np.argsort(ends, axis=1, kind="stable")
+    grown = np.cumsum(np.take_along_axis(steps, order, axis=1), axis=1)
+    least = (parts * (1 + alike * ICC_GRID[0])).sum(axis=1, keepdims=True)
+    noise = np.concatenate([least, least + grown], axis=1)
+    edge = np.zeros((len(parts), 1))
+    ends = np.concatenate([edge, np.take_along_axis(ends, order, axis=1), edge + 1], axis=1)
     return noise, np.diff(ends, axis=1)
