@@ -24,10 +24,11 @@ from stereotrope.stats import (
     cluster_flip_test,
     cluster_permutation_test,
     effective_counts,
+    evened,
     fisher_exact,
     fisher_least,
     icc_beliefs,
-    icc_believed,
+    icc_by_group,
     newcombe,
     shared_correlation,
     wilson,
@@ -186,17 +187,20 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
         tests = (float(test(*counts, mid=mid_p)) for test in (fisher_exact, fisher_least))
         return row | dict(zip(("p_value", "p_least"), tests, strict=True))
     flipped = claim.matched and len(cell.prompts) >= 6
-    exact = (cluster_flip_test if flipped else cluster_permutation_test)(*by_prompt)
+    n = [list(side.prompts.values()) for side in both]
+    averages = [(sum(side) / len(side), sum(x * x for x in side) / sum(side)) for side in n]
+    unlike = any(max(pair) > 1.5 * min(pair) for pair in zip(*averages, strict=True))
+    counts = by_prompt
+    if unlike:
+        counts = [x for k, m in (by_prompt[:2], by_prompt[2:]) for x in evened(k, m)]
+    exact = (cluster_flip_test if flipped else cluster_permutation_test)(*counts)
     evidence, peers = [side.evidence(value) for side in both], (cell.peers or Peers(both)).mixture
     weights = icc_beliefs(sum(evidence, np.zeros(ICC_GRID.size)), peers)
     m = len(cell.prompts)
     ways = 2**m if flipped else comb(m + len(other.prompts), m)
     model = beta_binomial_test(*by_prompt, weights=weights)
-    n = [list(side.prompts.values()) for side in both]
-    averages = [(sum(side) / len(side), sum(x * x for x in side) / sum(side)) for side in n]
-    unlike = any(max(pair) > 1.5 * min(pair) for pair in zip(*averages, strict=True))
     p, least = (max(exact[0], model), exact[1]) if unlike else beyond_exact(exact, model, ways)
-    weights = [icc_believed(of, peers) for of in evidence]
+    weights = [*icc_by_group(np.stack(evidence), peers)]
     p = max(p, _by_own_scatter(value, both, weights, correlation if flipped else 0.0))
     return row | {"p_value": p, "p_least": least}
 

@@ -5,6 +5,7 @@ Each repetition is an attribute of its own, so that nothing is learnt of one fro
 
 from __future__ import annotations
 
+import json
 from itertools import product
 
 import numpy as np
@@ -245,3 +246,26 @@ def test_prompts_that_vary_unlike_are_no_difference_of_shares() -> None:
         told += "differs" in found["verdict"].to_list()
     # As a rate of 0.1 would give in 97 of 100 cases.
     assert told <= 3
+
+
+@pytest.mark.parametrize("prompts", [5, 8, 20])
+def test_what_hardly_varies_could_not_have_been_told_over_any_number_of_prompts(prompts: int) -> None:
+    """Where shuffles are drawn, from eight prompts a side on, it counted beside the others."""
+    groups = {"base": prompts, "g1": prompts}
+    frame = unlike_labels(np.random.default_rng(1), groups, dict.fromkeys(groups, 0.1))
+    first = pl.col("image_id").is_in([f"w-base-0-{i}" for i in range(3)])
+    frame = frame.with_columns(
+        value=pl.when(pl.col("attribute") == "p")
+        .then(pl.lit("a"))
+        .when((pl.col("object") == "w") & first)
+        .then(pl.lit("b"))
+        .otherwise(pl.when(pl.col("object") == "w").then(pl.lit("a")).otherwise("value"))
+    )
+    tables = [share_difference(frame), bds(frame, n_permutations=999, n_bootstrap=0)]
+    found = comparisons(pl.concat(tables, how="diagonal_relaxed"), frame)
+    least = {
+        (json.loads(s)["object"], a): p for s, a, p in found.select("scope", "attribute", "p_least").rows()
+    }
+    assert [least[thing, "p"] for thing in "wxyz"] == pytest.approx([1.0] * 4)
+    assert least["w", "q"] > 0.1
+    assert least["x", "q"] < 0.05

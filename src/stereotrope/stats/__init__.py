@@ -29,6 +29,7 @@ from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
     cluster_flip_test,
     cluster_permutation_test,
+    evened,
     shared_correlation,
 )
 from stereotrope.stats.counts import pairwise_js
@@ -50,7 +51,7 @@ from stereotrope.stats.icc import (
     effective_counts,
     effective_trials,
     icc_beliefs,
-    icc_believed,
+    icc_by_group,
     icc_evidence,
     icc_mixture,
     icc_weights,
@@ -185,6 +186,7 @@ __all__ = [
     "end_at_level",
     "entropy",
     "even_entropy",
+    "evened",
     "evidence_apart",
     "exchange_test",
     "expected_above",
@@ -201,7 +203,7 @@ __all__ = [
     "gwet_ac1",
     "holm",
     "icc_beliefs",
-    "icc_believed",
+    "icc_by_group",
     "icc_evidence",
     "icc_mixture",
     "icc_weights",

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.behrens_fisher import behrens_fisher_test, part_apart
-from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test, shared_correlation
-from stereotrope.stats.icc import ICC_GRID, icc_beliefs, icc_believed
+from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test, evened, shared_correlation
+from stereotrope.stats.icc import ICC_GRID, icc_beliefs, icc_by_group
 
 _EXACT, _POWER, MOST_WAYS = 0.03, 1.5, 1_000
 """p down to which the exact test stands alone, the least that four clusters against four can give, 2/70; how
@@ -114,18 +114,21 @@ def clusters_apart(
     matched: Exchange the sides of each pair of clusters (:func:`~stereotrope.stats.cluster_flip_test`), not
         whole ones (:func:`~stereotrope.stats.cluster_permutation_test`).
     Returns: p, and the least p that there could have been (:func:`beyond_exact`), shape ``(2, …)``; where
-        clusters of one side are over 1.5 times as large, p is at least that of the model: a rare success is
-        likelier in a larger cluster, so that sides with few large ones differ by their sizes too. Up to
-        there the exact tests, of members and of shares, kept their level by themselves (shares of 0.01 to
-        0.5, correlations to 0.3, 4 to 40 clusters); at four times and more they came to p ≤ 0.01 in up to
-        0.032, and p ≤ 0.001 in up to 0.016 of cases. Exchanged, sides that vary to unlike degrees are not
-        alike, though their shares be: p is at least that of :func:`behrens_fisher_test`, of ``matched``
-        clusters less what these have in common.
+        clusters of one side are over 1.5 times as large, shares of clusters are exchanged alone, and p is at
+        least that of the model: a rare success is likelier in a larger cluster, so that sides with few large
+        ones differ by their sizes too. Up to there the exact tests, of members and of shares, kept their
+        level by themselves (shares of 0.01 to 0.5, correlations to 0.3, 4 to 40 clusters). Exchanged, sides
+        that vary to unlike degrees are not alike, though their shares be: p is at least that of
+        :func:`behrens_fisher_test`, of ``matched`` clusters less what these have in common.
     """
-    exact = np.stack((cluster_flip_test if matched else cluster_permutation_test)(k1, n1, k2, n2))
+    exchanged = cluster_flip_test if matched else cluster_permutation_test
+    exact = np.stack(exchanged(k1, n1, k2, n2))
     m, other = np.shape(n1)[-1], np.shape(n2)[-1]
     ways = min(2**m if matched else comb(m + other, m), MOST_WAYS + 1)
     unlike = _much_unlike(np.asarray(n1, np.float64), np.asarray(n2, np.float64))
+    if unlike.any():  # Sums of sides whose clusters are unlike in size would hardly ever tell.
+        shares = [of[unlike] for k, n in ((k1, n1), (k2, n2)) for of in evened(k, n)]
+        exact[:, unlike] = exchanged(*shares)
     found = exact
     if ways <= MOST_WAYS or unlike.any():
         model = beta_binomial_test(k1, n1, k2, n2, weights=icc_beliefs(own[0] + own[1], peers))
@@ -148,7 +151,7 @@ def _vary_unlike(
     total = np.stack([of.sum(axis=-1) for of in trials], axis=-1)
     share = np.stack([np.sum(of, axis=-1) for of in k], axis=-1) / total
     alike = np.stack([(of * of).sum(axis=-1) for of in trials], axis=-1) / total - 1
-    weights = icc_believed(np.stack(own, axis=-2), np.asarray(peers)[..., None, :])
+    weights = icc_by_group(np.stack(own, axis=-2), peers)
     # Where nothing differs both shares are one, which the side that varies less tells better.
     variance = (1 + alike * (weights @ ICC_GRID)) / total
     common = (share / variance).sum(axis=-1) / (1 / variance).sum(axis=-1)

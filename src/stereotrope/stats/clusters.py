@@ -76,6 +76,12 @@ def _shares(k: _Ints, n: _Ints) -> _Ints:
     return np.rint(k * (_SHARE / n)).astype(np.int64)
 
 
+def evened(k: ArrayLike, n: ArrayLike) -> tuple[_Ints, _Ints]:
+    """Successes and trials of clusters of one size that have the same shares, to a millionth."""
+    successes, trials = np.asarray(k, np.int64), np.asarray(n, np.int64)
+    return _shares(successes, trials), np.full(trials.shape, _SHARE)
+
+
 def _exchanged(scores: _Ints, first: int) -> Floats:
     """p and least p of the sum over the first clusters, shape ``(2, …)``."""
     m = scores.shape[1]

@@ -30,6 +30,8 @@ FEW_TOGETHER = 1.5
 _SILENT = 8
 """Cells without evidence that are added where the mixture of correlations is sought."""
 _EM_STEPS = 100
+_NOTHING = 1e-9
+"""Log-likelihood that says nothing."""
 _MOST_MEMBERS = 400
 """Members from which the share of a cluster is as good as known; larger clusters are taken to scale."""
 
@@ -118,17 +120,28 @@ def icc_beliefs(own: Floats, peers: Floats) -> Floats:
         few of them look more alike than they are.
     Returns: Shape ``(…, 2, 16)``, rows sum to 1.
     """
-    believed = icc_believed(own, (peers + 2 * _normalised(_STEPS)) / 3)
+    believed = _believed(own, (peers + 2 * _normalised(_STEPS)) / 3)
     return np.stack([believed, np.broadcast_to(peers, believed.shape)], axis=-2)
 
 
-def icc_believed(own: Floats, peers: Floats) -> Floats:
-    """Probability of each intra-class correlation, by what is seen and by cells that are alike.
+def icc_by_group(own: Floats, peers: Floats) -> Floats:
+    """Probability of each intra-class correlation in each of some groups that are compared.
 
-    own, peers: As of :func:`icc_beliefs`.
-    Returns: Shape ``(…, 16)``, rows sum to 1.
+    A group whose clusters all agree says nothing of its own: it is believed to be like the others, up to a
+    standard deviation of 0.35 of the square root of the correlation, instead of like its peers.
+
+    own: Of each group its log-likelihoods (:func:`icc_evidence`), shape ``(…, G, 16)``.
+    peers: The mixture of cells like theirs (:func:`icc_mixture`), shape ``(…, 16)``.
+    Returns: Shape ``(…, G, 16)``, rows sum to 1.
     """
-    return _normalised(own + np.log(peers))
+    known = np.asarray(peers)[..., None, :]
+    others = _believed(own.sum(axis=-2, keepdims=True) - own, known)
+    silent = np.ptp(own, axis=-1, keepdims=True) <= _NOTHING
+    return _believed(own, np.where(silent, like_others(others, MORE_UNALIKE), known))
+
+
+def _believed(own: Floats, before: Floats) -> Floats:
+    return _normalised(own + np.log(before))
 
 
 class Crossed(NamedTuple):

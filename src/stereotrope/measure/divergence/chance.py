@@ -16,7 +16,7 @@ from stereotrope.stats import (
     cluster_scatter,
     clusters_apart,
     greatest_shift,
-    icc_believed,
+    icc_by_group,
     icc_evidence,
     js_tail,
     part_apart,
@@ -84,8 +84,7 @@ def chance_of_prompts(
     """
     null, plain = shuffles
     found = _ranked(value, null)[0]
-    # Ties with the best that drawn shuffles show are but part of those that there are.
-    least = _ranked(value, plain).min(axis=0) if every else np.full(found.size, 1 / (1 + len(null)))
+    least = _ranked(value, plain).min(axis=0) if every else _least(plain)
     ways = (1 if every else 2) * (1 + len(null))
     if ways > MOST_WAYS:
         return found, least
@@ -124,7 +123,7 @@ def chance_of_unlike(
         own[:, g] = np.add.reduceat(_evidence_of_values(counts[:, side], n[attribute]), starts, axis=0)
     # Of K values that add up to n only K − 1 say something of their own.
     own *= (1 - 1 / np.bincount(attribute))[:, None, None]
-    weights = icc_believed(own, np.stack(peers)[:, None])
+    weights = icc_by_group(own, np.stack(peers))
     each = np.divide(1.0, images, out=np.zeros_like(images), where=images > 0)
     if clustered.matched:
         variance = each * (1 + alike * (weights @ ICC_GRID))
