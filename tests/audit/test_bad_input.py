@@ -205,7 +205,7 @@ def test_agreement_needs_a_second_annotator():
         plan(DRAWN + "measures: [agreement]\n")
 
 
-@pytest.mark.parametrize("looks", ["0", "three", "null", "OPEN", "true", "2.5"])
+@pytest.mark.parametrize("looks", ["0", "three", "null", "OPEN", "true", "2.5", "1001", "1" * 30])
 def test_looks_are_a_number_or_open(looks):
     with pytest.raises(AuditFileError, match=r":9: looks must be open, or a whole number .*write looks: 3$"):
         plan(DRAWN + f"looks: {looks}\n")

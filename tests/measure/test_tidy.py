@@ -256,7 +256,7 @@ def test_findings_of_what_does_not_fit_are_refused() -> None:
     labels, estimates = differing()
     for name, wrong in (("alpha", 2), ("alpha", "x"), ("margin", -1)):
         with pytest.raises(
-            UsageError, match=f"findings: {name} must be a number from 0 to 1, found {wrong!r}"
+            UsageError, match=f"findings: {name} must be a number from 0 to below 1, found {wrong!r}"
         ):
             measure.findings(estimates, labels, **{name: wrong})
     with pytest.raises(UsageError, match="findings: limit must be 0 or more and whole, found -1"):

@@ -24,9 +24,14 @@ class ReportSpec(Options):
     )
 
 
+_MOST_LOOKS = 1_000
+"""Of more the part of the error of each would tell nothing."""
+
+
 def _planned(value: Any) -> Any:
-    if value != "open" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ValueError("must be open, or a whole number of looks from 1 on; write looks: 3")
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value != "open" and not (whole and 1 <= value <= _MOST_LOOKS):
+        raise ValueError(f"must be open, or a whole number of looks from 1 to {_MOST_LOOKS}; write looks: 3")
     return value
 
 

@@ -80,8 +80,8 @@ class RunFindings:
         """Read a run; for the arguments see :func:`findings`."""
         shares: dict[str, Any] = {"alpha": alpha, "margin": margin}
         for name, given in shares.items():
-            if not isinstance(given, Real) or not 0 <= float(given) <= 1:
-                raise UsageError(f"findings: {name} must be a number from 0 to 1, found {given!r}")
+            if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) < 1:
+                raise UsageError(f"findings: {name} must be a number from 0 to below 1, found {given!r}")
         needs = ("measure", "attribute", "value", "contrast")
         table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
         tidy = to_polars(labels, needs=("attribute", "value"))

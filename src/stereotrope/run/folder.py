@@ -27,6 +27,7 @@ from stereotrope.run.disk import (
 from stereotrope.run.engine import Crew
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.lock import LOCK_FILES, RunLock
+from stereotrope.run.looks import restore_looks
 from stereotrope.run.migration import info_of_format_1, refuse_taken_factors
 from stereotrope.run.place import record
 from stereotrope.run.salvage import SALVAGED
@@ -86,8 +87,13 @@ class RunFolder:
                 record(self.path, self._pictures)
             self._begin()
             self.ledger = Ledger(self.path / LEDGER)
+            undo.callback(self.ledger.close)
+            restored = restore_looks(self.ledger, read_info(self.path).get("looks", ()))
             undo.pop_all()
         self.notes += self.ledger.notes
+        if restored:
+            lacked = f"looks of {INFO} that the ledger lacked: {restored}"
+            self.notes.append(f"{lacked}; their error stays spent, and what they told is tested anew")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -58,11 +58,34 @@ def record_look(ledger: Ledger, look: RecordedLook) -> None:
     ledger.put(LOOKS, f"{last + 1:09d}", asdict(replace(look, time=now, told=dict(look.told))))
 
 
+def restore_looks(ledger: Ledger, recorded: Sequence[Mapping[str, Any]]) -> int:
+    """Record the looks that ``run.json`` knows and the ledger does not: their error stays spent.
+
+    What they told is lost with the ledger; of the same pictures the look is the same, and tells it again.
+
+    recorded: As :func:`looks_told` gave them.
+    Returns: How many.
+    """
+    known = looks_in(ledger)
+    names = {one.identity for one in known}
+    lost = [
+        one
+        for at, one in enumerate(recorded)
+        if (one["identity"] not in names if one.get("identity") else at >= len(known))
+    ]
+    for one in lost:
+        identity = str(one.get("identity") or f"lost {one['look']}")
+        alpha, planned = float(one["alpha"]), one.get("planned")
+        record_look(ledger, RecordedLook(identity, one["pictures"], alpha, planned=planned))
+    return len(lost)
+
+
 def looks_told(ledger: Ledger) -> list[dict[str, Any]]:
     """What ``run.json`` says of the looks: no clock."""
     return [
         {
             "look": number,
+            "identity": one.identity,
             "pictures": one.pictures,
             "planned": one.planned,
             "alpha": round(one.alpha, 9),
