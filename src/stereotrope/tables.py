@@ -285,7 +285,12 @@ COMPARISONS = (
     Column("value", _F, "its difference; null where no test has a size"),
     Column("low", _F, "lower end of its interval"),
     Column("high", _F, "upper end"),
-    Column("level", _F, "coverage of that interval: 1 − 1.7α, for two one-sided tests"),
+    Column(
+        "level",
+        _F,
+        "coverage of that interval, 1 − 1.7α for two one-sided tests, of a comparison named before looking; "
+        "of what differs the table findings has the one that is widened for its being selected",
+    ),
     Column("p_value", _F, "of the comparison, all its tests together"),
     Column("p_least", _F, "least p that its counts could have given, whichever of them each side had"),
     Column("q_value", _F, "p after Benjamini–Hochberg over all that could have given as small a p"),

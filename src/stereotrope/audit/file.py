@@ -80,8 +80,8 @@ class AuditSpec(DesignSpec):
         0.5,
         ge=0,
         le=1,
-        description="share of an annotator's labels that are refused, invalid or an empty caption beyond "
-        "which the run ends with exit code 3",
+        description="share of the labels of an annotator that looks that are refused, invalid or an empty "
+        "caption beyond which the run ends with exit code 3; labels of a file are warned of",
     )
     counted: bool = Field(
         False,

@@ -169,7 +169,8 @@ def agreement(
         One or several; all that two annotators label, when None.
     raters
         Annotators in ``labels`` to compare, all when None; in an audit all but those whose labels follow from
-        others' (``majority``, ``mapping``), or that the reference follows from: they agree by what they are.
+        others' (``majority``), or that the reference follows from: they agree by what they are. A ``mapping``
+        that reads all labels of one annotator stands for it.
     by, level
         ``attribute`` and, besides, factors of ``labels``; nominal coverage.
     ordinal

@@ -156,8 +156,9 @@ def ppi_share(
     Notes
     -----
     Whatever the annotator's errors, and however they differ between groups, the interval is right about what
-    people would say; the better the annotator, the narrower, and never wider than that of people's labels
-    alone. It covers at 20 labels of people and more as that of their labels alone does, at rare values too:
+    people would say; the better the annotator, the narrower. Over independent pictures it is never wider than
+    Wilson's of people's labels alone; over prompts it is up to 1.1 times as wide on average (1.24 at most) as
+    that of a ``share`` of them, whose prompts are of like sizes. It covers at 20 labels of people and more as that of their labels alone does, at rare values too:
     where people gave fewer than five labels of one of both answers, theirs stand alone
     (docs/explanation/annotator-errors.md). Where people labelled more pictures of one level of a factor that
     is pooled than of another, or of some prompts alone, or the annotator said other values of these pictures
