@@ -255,6 +255,7 @@ def test_a_full_disk_is_one_message_that_says_what_is_kept(monkeypatch, capsys, 
         ),
         (IncompleteError("encoder: cannot be loaded (Too many open files)"), "too many files are open"),
         (MemoryError(), "memory is short; close other programs"),
+        (ImportError("x.so: failed to map segment from shared object"), "memory is short; close other"),
         (RuntimeError("can't start new thread"), "no further thread can be started"),
     ],
 )

@@ -259,6 +259,10 @@ def test_findings_of_what_does_not_fit_are_refused() -> None:
             UsageError, match=f"findings: {name} must be a number from 0 to below 1, found {wrong!r}"
         ):
             measure.findings(estimates, labels, **{name: wrong})
+    for wrong in (float("nan"), -1.0, 1.5):
+        given = estimates.with_columns(p_value=pl.lit(wrong))
+        with pytest.raises(TableError, match=f"estimates: p_value must be from 0 .*, found {wrong} of"):
+            measure.findings(given, labels)
     with pytest.raises(UsageError, match="findings: limit must be 0 or more and whole, found -1"):
         measure.findings(estimates, labels, limit=-1)
     with pytest.raises(

@@ -32,13 +32,17 @@ def errors_of(error: Exception) -> list[StereotropeError]:
     return [RunError(f"{where}: {(error.strerror or 'cannot be used').lower()}; {hint}")]
 
 
+_UNMAPPED = "failed to map segment from shared object"
+"""What the loader says of a library for which there is no room."""
+
+
 def _short_of(error: BaseException | None) -> str | None:
     """What the machine lacks, where that is behind an error, and what to do."""
     while error is not None:
         number, said = getattr(error, "errno", None), said_by(error).lower()
         if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in said:
             what, remedy = "too many files are open", "raise the limit (`ulimit -n 4096`)"
-        elif isinstance(error, MemoryError) or number == errno.ENOMEM:
+        elif isinstance(error, MemoryError) or number == errno.ENOMEM or _UNMAPPED in said:
             what, remedy = "memory is short", "close other programs"
         elif "can't start new thread" in said:
             what, remedy = "no further thread can be started", "close other programs, or raise the limits"

@@ -84,6 +84,13 @@ class RunFindings:
                 raise UsageError(f"findings: {name} must be a number from 0 to below 1, found {given!r}")
         needs = ("measure", "attribute", "value", "contrast")
         table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
+        p = pl.col("p_value")
+        if (wrong := table.filter(~p.is_between(0, 1) | p.is_nan())).height:
+            of = wrong.row(0, named=True)
+            raise TableError(
+                f"estimates: p_value must be from 0 to 1, or null for none, found {of['p_value']} of "
+                f"{of['measure']!r}, {of['attribute']!r}; correct it"
+            )
         tidy = to_polars(labels, needs=("attribute", "value"))
         to_polars(tidy, needs=("image_id",) if N_SUBJECTS not in tidy.columns else ())
         value = as_text(tidy, "value")

@@ -158,11 +158,12 @@ def ppi_share(
     Whatever the annotator's errors, and however they differ between groups, the interval is right about what
     people would say; the better the annotator, the narrower. Over independent pictures it is never wider than
     Wilson's of people's labels alone; over prompts it is up to 1.1 times as wide on average (1.24 at most) as
-    that of a ``share`` of them, whose prompts are of like sizes. It covers at 20 labels of people and more as that of their labels alone does, at rare values too:
-    where people gave fewer than five labels of one of both answers, theirs stand alone
-    (docs/explanation/annotator-errors.md). Where people labelled more pictures of one level of a factor that
-    is pooled than of another, or of some prompts alone, or the annotator said other values of these pictures
-    than of the rest (within prompts; by whole prompts or sets where these were taken whole; p < 0.01 each),
+    that of a ``share`` of them, whose prompts are of like sizes. It covers at 20 labels of people and more as
+    that of their labels alone does, at rare values too: where people gave fewer than five labels of one of
+    both answers, theirs stand alone (docs/explanation/annotator-errors.md). Where people labelled more
+    pictures of one level of a factor that is pooled than of another, or of some prompts alone, or the
+    annotator said other values of these pictures than of the rest (within prompts; by whole prompts or sets
+    where these were taken whole; p < 0.01 each),
     the row is flagged ``sample_unlike`` and ``method`` says why: they are no random part. Below ten
     it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum to 1. Pictures
     of which one of both cannot say are left out. Where people labelled pictures of four prompts or more,
