@@ -24,7 +24,7 @@ from stereotrope.stats import (
     cluster_flip_test,
     cluster_permutation_test,
     effective_counts,
-    evened,
+    even_clusters,
     fisher_exact,
     fisher_least,
     icc_beliefs,
@@ -192,7 +192,7 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     unlike = any(max(pair) > 1.5 * min(pair) for pair in zip(*averages, strict=True))
     counts = by_prompt
     if unlike:
-        counts = [x for k, m in (by_prompt[:2], by_prompt[2:]) for x in evened(k, m)]
+        counts = [x for k, m in (by_prompt[:2], by_prompt[2:]) for x in even_clusters(k, m)]
     exact = (cluster_flip_test if flipped else cluster_permutation_test)(*counts)
     evidence, peers = [side.evidence(value) for side in both], (cell.peers or Peers(both)).mixture
     weights = icc_beliefs(sum(evidence, np.zeros(ICC_GRID.size)), peers)

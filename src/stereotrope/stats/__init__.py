@@ -29,7 +29,7 @@ from stereotrope.stats.clusters import (
     cluster_bootstrap_mean,
     cluster_flip_test,
     cluster_permutation_test,
-    evened,
+    even_clusters,
     shared_correlation,
 )
 from stereotrope.stats.counts import pairwise_js
@@ -185,8 +185,8 @@ __all__ = [
     "effective_trials",
     "end_at_level",
     "entropy",
+    "even_clusters",
     "even_entropy",
-    "evened",
     "evidence_apart",
     "exchange_test",
     "expected_above",

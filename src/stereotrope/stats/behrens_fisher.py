@@ -29,7 +29,8 @@ def behrens_fisher_test(
     weights: How probable each correlation of :data:`ICC_GRID` is in each group, shape ``(…, G, 16)``.
     dimensions: :math:`ν`, shape ``(…)``.
     Returns: p of shape ``(…)``, in [0, 1]; 1 where nothing is seen.
-    Source: Satterthwaite (1946), Biometrics Bulletin 2 (sums of variances).
+    Source: Fisher (1935), Annals of Eugenics 6 (the problem); Satterthwaite (1946), Biometrics Bulletin 2
+        (sums of variances).
 
     >>> import numpy as np
     >>> independent = np.eye(16)[[0, 0]]
@@ -55,10 +56,13 @@ def behrens_fisher_test(
 
 
 def part_apart(variance: Floats, correlation: Floats) -> Floats:
-    """Part of the variance of a difference that is left where clusters are matched; the rest they share.
+    r"""Part of the variance of a difference that is left where clusters are matched; the rest they share.
 
-    variance: Of both sides, shape ``(…, 2)``.
-    correlation: Of their shares (:func:`shared_correlation`), shape ``(…)``.
+    :math:`1 - 2r\sqrt{V_1 V_2}/(V_1 + V_2)`.
+
+    variance: :math:`V` of both sides, above 0, shape ``(…, 2)``.
+    correlation: :math:`r` of their shares (:func:`shared_correlation`), shape ``(…)``.
+    Returns: Shape ``(…)``, in [0.02, 1].
     """
     shared = 2 * correlation * np.sqrt(variance.prod(axis=-1)) / variance.sum(axis=-1)
     return np.asarray(np.maximum(1 - shared, _LEAST_APART))

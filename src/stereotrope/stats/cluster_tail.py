@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
 from stereotrope.stats.behrens_fisher import behrens_fisher_test, part_apart
-from stereotrope.stats.clusters import cluster_flip_test, cluster_permutation_test, evened, shared_correlation
+from stereotrope.stats.clusters import (
+    cluster_flip_test,
+    cluster_permutation_test,
+    even_clusters,
+    shared_correlation,
+)
 from stereotrope.stats.icc import ICC_GRID, icc_beliefs, icc_by_group
 
 _EXACT, _POWER, MOST_WAYS = 0.03, 1.5, 1_000
@@ -127,7 +132,7 @@ def clusters_apart(
     ways = min(2**m if matched else comb(m + other, m), MOST_WAYS + 1)
     unlike = _much_unlike(np.asarray(n1, np.float64), np.asarray(n2, np.float64))
     if unlike.any():  # Sums of sides whose clusters are unlike in size would hardly ever tell.
-        shares = [of[unlike] for k, n in ((k1, n1), (k2, n2)) for of in evened(k, n)]
+        shares = [of[unlike] for k, n in ((k1, n1), (k2, n2)) for of in even_clusters(k, n)]
         exact[:, unlike] = exchanged(*shares)
     found = exact
     if ways <= MOST_WAYS or unlike.any():

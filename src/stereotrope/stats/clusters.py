@@ -76,8 +76,12 @@ def _shares(k: _Ints, n: _Ints) -> _Ints:
     return np.rint(k * (_SHARE / n)).astype(np.int64)
 
 
-def evened(k: ArrayLike, n: ArrayLike) -> tuple[_Ints, _Ints]:
-    """Successes and trials of clusters of one size that have the same shares, to a millionth."""
+def even_clusters(k: ArrayLike, n: ArrayLike) -> tuple[_Ints, _Ints]:
+    """Clusters of one size with the shares of these, so that exchanging them exchanges shares.
+
+    k, n: Successes and trials of each cluster, at least one; shapes ``(…, m)``.
+    Returns: Successes, :math:`720720·k/n` to the nearest, and trials, 720,720 each; whole numbers.
+    """
     successes, trials = np.asarray(k, np.int64), np.asarray(n, np.int64)
     return _shares(successes, trials), np.full(trials.shape, _SHARE)
 

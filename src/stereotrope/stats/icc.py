@@ -79,12 +79,15 @@ def icc_weights(evidence: Sequence[Floats] | Floats) -> Floats:
 
 
 def as_foretold(own: Floats, ways: Floats, before: Floats) -> Floats:
-    """Probability of each correlation in each cell, averaged over ways to believe what other cells say.
+    r"""Probability of each correlation in each cell, averaged over ways to believe what other cells say.
 
-    own: Of each cell its log-likelihoods, shape ``(cells, 16)``.
+    Of way :math:`w` cell :math:`c` is foretold with :math:`L_{wc} = Σ_ρ e^{ℓ_c(ρ)} π_{wc}(ρ)`; ways are as
+    probable as :math:`π_w Π_c L_{wc}`, and a cell's correlations as :math:`e^{ℓ_c}` times their average.
+
+    own: Of each cell its log-likelihoods :math:`ℓ_c`, shape ``(cells, 16)``.
     ways: What the other cells say of each by each way, shape ``(ways, cells, 16)``.
     before: Logarithms of how probable each way is beforehand, shape ``(ways,)``.
-    Returns: Shape ``(cells, 16)``: ways count as far as they foretell what the cells say themselves.
+    Returns: Shape ``(cells, 16)``, rows sum to 1.
     """
     likely = np.maximum(ways, np.finfo(np.float64).tiny)
     foretold = special.logsumexp(own + np.log(likely), axis=-1).sum(axis=-1)
