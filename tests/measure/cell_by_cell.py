@@ -29,6 +29,7 @@ from stereotrope.stats import (
     fisher_least,
     icc_beliefs,
     icc_by_group,
+    icc_priors,
     newcombe,
     shared_correlation,
     wilson,
@@ -194,8 +195,9 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     if unlike:
         counts = [x for k, m in (by_prompt[:2], by_prompt[2:]) for x in even_clusters(k, m)]
     exact = (cluster_flip_test if flipped else cluster_permutation_test)(*counts)
-    evidence, peers = [side.evidence(value) for side in both], (cell.peers or Peers(both)).mixture
-    weights = icc_beliefs(sum(evidence, np.zeros(ICC_GRID.size)), peers)
+    evidence = [side.evidence(value) for side in both]
+    peers = np.stack([_prior(side, side.peers or Peers(both)) for side in both])
+    weights = icc_beliefs(sum(evidence, np.zeros(ICC_GRID.size)), peers.mean(axis=0))
     m = len(cell.prompts)
     ways = 2**m if flipped else comb(m + len(other.prompts), m)
     model = beta_binomial_test(*by_prompt, weights=weights)
@@ -203,6 +205,16 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     weights = [*icc_by_group(np.stack(evidence), peers)]
     p = max(p, _by_own_scatter(value, both, weights, correlation if flipped else 0.0))
     return row | {"p_value": p, "p_least": least}
+
+
+def _prior(side: Cell, peers: Peers) -> np.ndarray:
+    """What other cells of the attribute and annotator say of the correlation of pictures of a prompt."""
+    cells = peers.clustered
+    told = [sum(cell.evidence(v) for v in cell.seen) * (1 - 1 / len(cell.seen)) for cell in cells]
+    factors = zip(*(map(str, cell.key) for cell in cells), strict=True)
+    levels = [[sorted(set(of)).index(level) for level in of] for of in ([*one] for one in factors)]
+    known = dict(zip((cell.key for cell in cells), icc_priors(told, levels), strict=True))
+    return known.get(side.key, icc_priors([])[0])
 
 
 def _by_own_scatter(

@@ -12,7 +12,7 @@ from stereotrope.stats import (
     cluster_permutation_test,
     clusters_apart,
     icc_evidence,
-    icc_mixture,
+    icc_priors,
     part_apart,
 )
 
@@ -81,7 +81,8 @@ def p_of(rng, shares, correlations, prompts, size, *, matched=False, cells=8, sa
     starts = [np.arange(samples) * m for m in prompts]
     own = [icc_evidence(k.ravel(), n.ravel(), at) for k, n, at in zip(counts, sizes, starts, strict=True)]
     by_attribute = np.stack(own, axis=1).reshape(samples // cells, 2 * cells, -1)
-    peers = np.repeat([icc_mixture(one) for one in by_attribute], cells, axis=0)
+    side = np.tile([0, 1], cells)
+    peers = np.reshape([icc_priors(one, [side]) for one in by_attribute], (samples, 2, -1))
     of = counts[0], sizes[0], counts[1], sizes[1]
     return clusters_apart(*of, own=(own[0], own[1]), peers=peers, matched=matched)[0]
 
@@ -142,7 +143,7 @@ def test_sides_whose_clusters_are_unlike_in_size_are_told_apart(prompts, sizes, 
         n = [np.full(k.shape, size) for k, size in zip(counts, sizes, strict=True)]
         starts = [np.arange(400) * m for m in prompts]
         own = [icc_evidence(k.ravel(), m.ravel(), at) for k, m, at in zip(counts, n, starts, strict=True)]
-        peers = np.stack([icc_mixture(list(pair)) for pair in zip(*own, strict=True)])
+        peers = np.stack([icc_priors(pair) for pair in zip(*own, strict=True)])
         p, _ = clusters_apart(counts[0], n[0], counts[1], n[1], own=(own[0], own[1]), peers=peers)
         found[other] = np.mean(p <= 0.05)
     assert found[0.3] < 0.08
@@ -156,7 +157,7 @@ def test_a_value_that_one_side_never_shows_is_told_as_the_other_side_varies() ->
     silent = np.zeros_like(k)
     starts = np.arange(300) * 8
     own = [icc_evidence(of.ravel(), n.ravel(), starts) for of in (silent, k)]
-    peers = np.stack([icc_mixture([of]) for of in own[1]])
+    peers = np.stack([icc_priors(pair) for pair in zip(*own, strict=True)])
     p, _ = clusters_apart(silent, n, k, n, own=(own[0], own[1]), peers=peers)
     exchanged = cluster_permutation_test(silent, n, k, n)[0]
     assert 0.7 < np.mean(p <= 0.05) < np.mean(exchanged <= 0.05)

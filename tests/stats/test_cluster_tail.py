@@ -18,7 +18,7 @@ from stereotrope.stats import (
     fisher_exact,
     icc_beliefs,
     icc_evidence,
-    icc_mixture,
+    icc_priors,
 )
 
 KNOWN = np.eye(ICC_GRID.size)
@@ -83,18 +83,17 @@ def test_the_exact_test_is_carried_on_where_it_ends_by_half_as_many_digits_at_mo
 
 
 def test_conditions_say_how_alike_prompts_are_and_are_doubted() -> None:
-    even = icc_mixture([])
+    even = icc_priors([])[0]
     assert even.sum() == pytest.approx(1)
     rng = np.random.default_rng(2)
     counts = rng.binomial(20, rng.beta(2.7, 6.3, size=(80, 8)))
-    mixture = icc_mixture([icc_evidence(k, [20] * 8) for k in counts])
+    told = icc_priors([icc_evidence(k, [20] * 8) for k in counts]).mean(axis=0)
     near = (ICC_GRID > 0.05) & (ICC_GRID < 0.16)
     assert even[near].sum() < 0.2
-    assert mixture[near].sum() > 0.6
-    assert icc_mixture([np.zeros(ICC_GRID.size)] * 9) == pytest.approx(even)
-    doubted, alone = icc_beliefs(np.zeros(ICC_GRID.size), mixture)
-    assert doubted == pytest.approx((mixture + 2 * even) / 3)
-    assert alone.tolist() == mixture.tolist()
+    assert told[near].sum() > 0.4
+    doubted, alone = icc_beliefs(np.zeros(ICC_GRID.size), told)
+    assert doubted == pytest.approx((told + 2 * even) / 3)
+    assert alone.tolist() == told.tolist()
 
 
 def null_p(rng: np.random.Generator, m: int, n: int, icc: float, cells: int, kind: str) -> np.ndarray:
@@ -113,7 +112,8 @@ def null_p(rng: np.random.Generator, m: int, n: int, icc: float, cells: int, kin
         each = np.where(rng.random((cells, 2, m)) < 0.1, 1.0, share)
     k = rng.binomial(n, each)
     evidence = evidence_of(k, np.full(k.shape, n))
-    weights = icc_beliefs(evidence.sum(axis=1), icc_mixture(evidence.reshape(-1, ICC_GRID.size)))
+    peers = icc_priors(evidence.reshape(-1, ICC_GRID.size)).reshape(evidence.shape)
+    weights = icc_beliefs(evidence.sum(axis=1), peers.mean(axis=1))
     size = np.full((cells, m), n)
     of = k[:, 0], size, k[:, 1], size
     return beyond_exact(
@@ -177,7 +177,8 @@ def test_exchange_of_unlike_clusters_keeps_its_level(m, n, icc: float, share: fl
     for size in sizes:
         k.append(rng.binomial(size, rng.beta(share * of, (1 - share) * of, size=size.shape)))
     own = evidence_of(k[0], sizes[0]), evidence_of(k[1], sizes[1])
-    p, _ = clusters_apart(k[0], sizes[0], k[1], sizes[1], own=own, peers=icc_mixture(list(sum(own))))
+    peers = np.stack(np.split(icc_priors(np.concatenate(own)), 2), axis=1)
+    p, _ = clusters_apart(k[0], sizes[0], k[1], sizes[1], own=own, peers=peers)
     # Within three standard errors.
     assert np.mean(p <= 0.05) <= 0.071
     assert np.mean(p <= 0.01) <= 0.02
@@ -190,7 +191,7 @@ def test_one_picture_less_does_not_undo_a_difference(matched: bool) -> None:
     k, j = rng.binomial(12, 0.35, n.shape), rng.binomial(12, 0.65, n.shape)
     fewer = n.copy()
     fewer[:, 0] -= 1
-    how = {"own": (evidence_of(k, n), evidence_of(j, n)), "peers": icc_mixture([]), "matched": matched}
+    how = {"own": (evidence_of(k, n), evidence_of(j, n)), "peers": icc_priors([]), "matched": matched}
     p, _ = clusters_apart(k, n, j, n, **how)
     lacking, _ = clusters_apart(np.minimum(k, fewer), fewer, j, n, **how)
     assert np.median(p) < 1e-4

@@ -10,7 +10,7 @@ from stereotrope.stats import (
     effective_trials,
     icc_by_group,
     icc_evidence,
-    icc_mixture,
+    icc_priors,
     icc_weights,
     widened_number,
     wilson,
@@ -230,12 +230,12 @@ def test_cells_that_are_alike_are_told_by_all_of_them() -> None:
 def test_a_group_that_says_nothing_is_like_the_other_and_one_that_speaks_like_its_peers() -> None:
     rng = np.random.default_rng(11)
     speaking = icc_evidence(rng.binomial(20, rng.beta(0.9, 2.1, 12)), [20] * 12)
-    silent, peers = icc_evidence([0] * 12, [20] * 12), icc_mixture([])
+    silent, peers = icc_evidence([0] * 12, [20] * 12), icc_priors([])
     one, other = icc_by_group(np.stack([speaking, silent]), peers)
-    assert one == pytest.approx(np.exp(speaking) * peers / np.sum(np.exp(speaking) * peers))
+    assert one == pytest.approx(np.exp(speaking) * peers[0] / np.sum(np.exp(speaking) * peers))
     # Near the other's, and less sure.
     assert abs(other @ ICC_GRID - one @ ICC_GRID) < 0.15
     assert other @ (ICC_GRID**2) - (other @ ICC_GRID) ** 2 > one @ (ICC_GRID**2) - (one @ ICC_GRID) ** 2
     assert icc_by_group(np.stack([silent, silent]), peers) == pytest.approx(
-        np.stack([like_others(peers, 0.35)] * 2)
+        np.stack([*like_others(peers, 0.35)] * 2)
     )

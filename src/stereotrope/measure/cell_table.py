@@ -20,9 +20,9 @@ from stereotrope.stats import (
     Crossed,
     cluster_share_interval,
     icc_evidence,
-    icc_mixture,
-    icc_weights,
+    icc_priors,
     sizes_alike,
+    special,
     widened_number,
 )
 from stereotrope.stats.arrays import Floats
@@ -176,16 +176,23 @@ class CellTable:
         return evidence * (1 - 1 / n_values)[:, None]
 
     @cached_property
-    def weights(self) -> tuple[pl.Series, Floats]:
-        """The cells whose units are prompts, and how probable each intra-class correlation is in each.
+    def priors(self) -> Floats:
+        """How probable each intra-class correlation is in each cell, by what others that are :attr:`kin` say.
 
-        Correlations of cells that are :attr:`kin` are alike: see :func:`stereotrope.stats.icc_weights`.
+        See :func:`stereotrope.stats.icc_priors`.
         """
-        numbered = self.cells.select("clustered", kin=self.kin).with_row_index(_CELL)
-        clustered = numbered.filter("clustered").sort("kin", _CELL)
-        parts = clustered.partition_by("kin", maintain_order=True)
-        found = [icc_weights(self._evidence_of_cells[part[_CELL].to_numpy()]) for part in parts]
-        return clustered[_CELL], np.concatenate([np.zeros((0, ICC_GRID.size)), *found])
+        told = np.tile(icc_priors([])[0], (self.cells.height, 1))
+        clustered = self.cells.select("clustered", kin=self.kin).with_row_index(_CELL).filter("clustered")
+        ranks = [self.levels[name].rank("dense").fill_null(0).to_numpy() for name in self.levels.columns]
+        for part in clustered.partition_by("kin", maintain_order=True):
+            cells = part[_CELL].to_numpy()
+            told[cells] = icc_priors(self._evidence_of_cells[cells], [rank[cells] for rank in ranks])
+        return told
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The same, with what each cell itself says."""
+        return np.asarray(special.softmax(self._evidence_of_cells + np.log(self.priors), axis=-1))
 
     @cached_property
     def alone(self) -> NDArray[np.bool_]:
@@ -217,13 +224,6 @@ class CellTable:
         return ends
 
     @cached_property
-    def mixtures(self) -> dict[int, Floats]:
-        """How probable each correlation is of a value's share in any cell, by :attr:`kin`."""
-        known, told = self._evidence
-        kin = self.kin.gather(known[_CELL]).to_numpy()
-        return {one: icc_mixture(told[kin == one]) for one in self.kin.unique()}
-
-    @cached_property
     def seed_weights(self) -> Floats | None:
         """How probable each correlation of pictures of a seed is in each cell; None without shared seeds."""
         if self.seeds is None:
@@ -241,10 +241,7 @@ class CellTable:
     def trials_of(self, cells: _Ints, across: Floats | None, level: float) -> Floats:
         """The same of some cells, with how probable each correlation of pictures of a seed is in each."""
         found = self.cells["n"].to_numpy()[cells].astype(np.float64)
-        clustered, weights = self.weights
-        place = np.full(self.cells.height, -1)
-        place[clustered.to_numpy()] = np.arange(len(clustered))
-        some = np.flatnonzero(place[cells] >= 0)
+        some = np.flatnonzero(self.cells["clustered"].to_numpy()[cells])
         if some.size:
             asked = cells[some]
             total, squares = self._prompt_sums
@@ -253,7 +250,7 @@ class CellTable:
             if across is not None and self.seeds is not None:
                 crossed = Crossed(self.seeds.alike[asked], across[some])
             found[some] = widened_number(
-                total[asked], alike, weights[place[asked]], level=level, crossed=crossed
+                total[asked], alike, self.weights[asked], level=level, crossed=crossed
             )
         return found
 

@@ -14,7 +14,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.estimates import excluded_json
 from stereotrope.measure.seeds import PicturesBySeed, pictures_by_seed
 from stereotrope.measure.units import Claim, claim_of
-from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_mixture, icc_weights
+from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_weights
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import warnings_of
 
@@ -176,12 +176,12 @@ class Peers:
         np.add.at(evidence, owners, of_values)
         # Of K values that add up to n only K − 1 say something of their own.
         values = np.bincount(owners, minlength=len(evidence))
-        return icc_weights((1 - 1 / values)[:, None] * evidence)
-
-    @cached_property
-    def mixture(self) -> Floats:
-        """How probable each is of a value's share in any of these, before its own counts are looked at."""
-        return icc_mixture(self._evidence[1])
+        levels = zip(*(cell.key for cell in self.clustered), strict=True)
+        codes = [
+            np.unique(["" if one is None else f"_{one}" for one in of], return_inverse=True)[1]
+            for of in levels
+        ]
+        return icc_weights((1 - 1 / values)[:, None] * evidence, codes)
 
     @cached_property
     def icc(self) -> dict[Key, Floats]:

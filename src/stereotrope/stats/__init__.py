@@ -53,7 +53,7 @@ from stereotrope.stats.icc import (
     icc_beliefs,
     icc_by_group,
     icc_evidence,
-    icc_mixture,
+    icc_priors,
     icc_weights,
     widened_number,
 )
@@ -205,7 +205,7 @@ __all__ = [
     "icc_beliefs",
     "icc_by_group",
     "icc_evidence",
-    "icc_mixture",
+    "icc_priors",
     "icc_weights",
     "is_invertible",
     "jackknife_interval",

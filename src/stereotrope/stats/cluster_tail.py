@@ -115,7 +115,7 @@ def clusters_apart(
     k1, n1, k2, n2: As of :func:`beta_binomial_test`.
     own: Log-likelihoods of each intra-class correlation in the clusters of either side
         (:func:`icc_evidence`), shape ``(…, 16)`` each.
-    peers: How probable each is in cells like these (:func:`icc_mixture`), shape ``(…, 16)``.
+    peers: What other cells say of either side (:func:`icc_priors`), shape ``(…, 2, 16)``.
     matched: Exchange the sides of each pair of clusters (:func:`~stereotrope.stats.cluster_flip_test`), not
         whole ones (:func:`~stereotrope.stats.cluster_permutation_test`).
     Returns: p, and the least p that there could have been (:func:`beyond_exact`), shape ``(2, …)``; where
@@ -136,7 +136,9 @@ def clusters_apart(
         exact[:, unlike] = exchanged(*shares)
     found = exact
     if ways <= MOST_WAYS or unlike.any():
-        model = beta_binomial_test(k1, n1, k2, n2, weights=icc_beliefs(own[0] + own[1], peers))
+        model = beta_binomial_test(
+            k1, n1, k2, n2, weights=icc_beliefs(own[0] + own[1], np.mean(peers, axis=-2))
+        )
         greater = np.stack([np.maximum(exact[0], model), exact[1]])
         found = np.where(unlike, greater, beyond_exact(exact, model, ways))
     correlation = shared_correlation(k1, n1, k2, n2) if matched else np.zeros(())

@@ -124,7 +124,8 @@ def crossed_weights(evidence: Sequence[Floats] | Floats, *, alike: bool = True) 
     others = special.softmax(own.sum(axis=0) - own + _BEFORE, axis=-1)
     even = np.broadcast_to(special.softmax(_BEFORE), own.shape)
     ways = np.stack([others, like_others(others), like_others(others, MORE_UNALIKE), even])
-    return as_foretold(own, ways, np.zeros(len(ways)))
+    told = as_foretold(own, ways, np.zeros(len(ways)))
+    return np.asarray(special.softmax(own + np.log(told), axis=-1))
 
 
 class Across(NamedTuple):

@@ -18,18 +18,18 @@ ICC_GRID: Floats = np.array(
 _STEPS = np.log(np.gradient(ICC_GRID))
 _N_SHARES = 48
 """Shares that are averaged over, even on the arcsine scale (Jeffreys' prior)."""
+_Levels = Sequence[ArrayLike] | NDArray[np.int64]
 _UNALIKE, MORE_UNALIKE = 0.15, 0.35
 """How far correlations of cells differ, and may differ: standard deviations of their square roots."""
 _WAYS = np.log([0.5, 0.25, 0.25])
 """How probable it is beforehand that they differ so, so, and by anything; by simulation."""
+_BY_ALL = 0.5
+"""How probable it is beforehand that all other cells tell of a cell, not those of its level alone."""
 _AT_ONCE = 2_000
 """Cells whose likelihoods are held in memory together, 6 kB each."""
 _MOST_STEPS, _CLOSE = 100, 1e-14
 FEW_TOGETHER = 1.5
 """Members of a cluster, weighed by these, below which clusters can hardly be told from their members."""
-_SILENT = 8
-"""Cells without evidence that are added where the mixture of correlations is sought."""
-_EM_STEPS = 100
 _NOTHING = 1e-9
 """Log-likelihood that says nothing."""
 _MOST_MEMBERS = 400
@@ -57,61 +57,78 @@ def icc_evidence(k: ArrayLike, n: ArrayLike, starts: ArrayLike | None = None) ->
     return _evidence(tuple(successes.tolist()), tuple(trials.tolist())).copy()
 
 
-def icc_weights(evidence: Sequence[Floats] | Floats) -> Floats:
+def icc_weights(evidence: Sequence[Floats] | Floats, levels: _Levels = ()) -> Floats:
     """Probability of each intra-class correlation in each of several cells that are like one another.
 
-    Every correlation is as likely before. What the other cells say together is believed up to a standard
-    deviation of 0.15 of the square root of the correlation, by which cells differ, or of 0.35, or not at all:
-    as each of these foretells what cells say by what the others do.
+    What its own clusters say, and what other cells do (:func:`icc_priors`).
 
     evidence: Of each cell its log-likelihoods (:func:`icc_evidence`).
+    levels: As of :func:`icc_priors`.
     Returns: Shape ``(cells, 16)``, rows sum to 1.
+    """
+    own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
+    return _normalised(own + np.log(icc_priors(own, levels)))
+
+
+def icc_priors(evidence: Sequence[Floats] | Floats, levels: _Levels = ()) -> Floats:
+    r"""How probable each intra-class correlation is in each of several cells, by what the others say.
+
+    Every correlation is as likely before. What other cells say together is believed up to a standard
+    deviation of 0.15 of the square root of the correlation, by which cells differ, or of 0.35, or not at all:
+    as each of these foretells what cells say by what the others do (:func:`as_foretold`). The others are all,
+    or those with the same level of a factor alone, such as the prompts of a baseline; each as likely
+    beforehand, and as it foretells what the cells of that level say.
+
+    evidence: Of each cell its log-likelihoods (:func:`icc_evidence`).
+    levels: Of each factor the level of each cell, as a number from 0 on; shape ``(factors, cells)``.
+    Returns: Shape ``(cells, 16)``, rows sum to 1; one row of a cell of which nothing is known where there is
+        no evidence.
     Source: Hoeting, Madigan, Raftery and Volinsky (1999), Statistical Science 14 (averages over models);
         Gelfand (1996), Markov chain Monte Carlo in practice, chapter 9 (cross-validated likelihoods).
     """
     own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
+    even = np.tile(_normalised(_STEPS), (max(len(own), 1), 1))
     if len(own) < 2:
-        return _normalised(own + _STEPS)
-    others = _normalised(own.sum(axis=0) - own + _STEPS)
-    even = np.broadcast_to(_normalised(_STEPS), own.shape)
-    ways = np.stack([like_others(others), like_others(others, MORE_UNALIKE), even])
-    return as_foretold(own, ways, _WAYS)
+        return even
+    by_all = as_foretold(own, np.stack([*_ways_like(own.sum(axis=0) - own), even]), _WAYS)
+    ways, gains = [by_all], [np.full(len(own), np.log(_BY_ALL))]
+    factors = [np.asarray(of, np.int64) for of in levels if np.min(of) < np.max(of)]
+    for level in factors:
+        together = np.zeros((level.max() + 1, ICC_GRID.size))
+        np.add.at(together, level, own)
+        for way in _ways_like(together[level] - own):
+            gain = np.bincount(level, _foretold(own, way) - _foretold(own, by_all))[level]
+            ways.append(way)
+            gains.append(gain + np.log((1 - _BY_ALL) / (2 * len(factors))))
+    share = special.softmax(np.array(gains), axis=0)
+    return np.asarray((share[..., None] * np.array(ways)).sum(axis=0))
 
 
 def as_foretold(own: Floats, ways: Floats, before: Floats) -> Floats:
     r"""Probability of each correlation in each cell, averaged over ways to believe what other cells say.
 
     Of way :math:`w` cell :math:`c` is foretold with :math:`L_{wc} = Σ_ρ e^{ℓ_c(ρ)} π_{wc}(ρ)`; ways are as
-    probable as :math:`π_w Π_c L_{wc}`, and a cell's correlations as :math:`e^{ℓ_c}` times their average.
+    probable as :math:`π_w Π_c L_{wc}`.
 
     own: Of each cell its log-likelihoods :math:`ℓ_c`, shape ``(cells, 16)``.
     ways: What the other cells say of each by each way, shape ``(ways, cells, 16)``.
     before: Logarithms of how probable each way is beforehand, shape ``(ways,)``.
-    Returns: Shape ``(cells, 16)``, rows sum to 1.
+    Returns: Shape ``(cells, 16)``, rows sum to 1; what the cell itself says is not in it.
     """
     likely = np.maximum(ways, np.finfo(np.float64).tiny)
-    foretold = special.logsumexp(own + np.log(likely), axis=-1).sum(axis=-1)
-    return _normalised(own + np.log(np.tensordot(_normalised(foretold + before), likely, axes=1)))
+    return np.asarray(np.tensordot(_normalised(_foretold(own, likely).sum(axis=-1) + before), likely, axes=1))
 
 
-def icc_mixture(evidence: Sequence[Floats] | Floats) -> Floats:
-    r"""How probable each intra-class correlation is in a cell of which nothing is known, by its peers.
+def _foretold(own: Floats, way: Floats) -> Floats:
+    """Logarithm of how well each cell is foretold."""
+    return np.asarray(special.logsumexp(own + np.log(way), axis=-1))
 
-    The mixture of correlations under which the cells' evidence is most probable, with eight further cells
-    that say nothing (EM).
 
-    evidence: Log-likelihoods of cells that are like one another (:func:`icc_evidence`); none are needed.
-    Returns: Shape ``(16,)``, sums to 1.
-    Source: Laird (1978), JASA 73 (the mixture).
-    """
-    even = _normalised(_STEPS)
-    own = _normalised(np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size))
-    found = even
-    for _ in range(_EM_STEPS):
-        share = own * found
-        share /= share.sum(axis=1, keepdims=True)
-        found = (share.sum(axis=0) + _SILENT * even) / (len(own) + _SILENT)
-    return found
+def _ways_like(others: Floats) -> Floats:
+    """What cells are, by how far they may differ from others of which this is the log-likelihood."""
+    told = _normalised(others + _STEPS)
+    ways = np.stack([like_others(told), like_others(told, MORE_UNALIKE)])
+    return np.maximum(ways, np.finfo(np.float64).tiny)
 
 
 def icc_beliefs(own: Floats, peers: Floats) -> Floats:
@@ -119,8 +136,8 @@ def icc_beliefs(own: Floats, peers: Floats) -> Floats:
 
     own: Log-likelihoods of the clusters at hand (:func:`icc_evidence`), by which their peers are believed by
         a third, and all correlations are even for the rest; shape ``(…, 16)``.
-    peers: The mixture of cells like theirs (:func:`icc_mixture`), alone: where clusters are of two kinds, a
-        few of them look more alike than they are.
+    peers: What other cells say (:func:`icc_priors`), alone: where clusters are of two kinds, a few of them
+        look more alike than they are.
     Returns: Shape ``(…, 2, 16)``, rows sum to 1.
     """
     believed = _believed(own, (peers + 2 * _normalised(_STEPS)) / 3)
@@ -134,11 +151,11 @@ def icc_by_group(own: Floats, peers: Floats) -> Floats:
     standard deviation of 0.35 of the square root of the correlation, instead of like its peers.
 
     own: Of each group its log-likelihoods (:func:`icc_evidence`), shape ``(…, G, 16)``.
-    peers: The mixture of cells like theirs (:func:`icc_mixture`), shape ``(…, 16)``.
+    peers: What other cells say of each (:func:`icc_priors`), of the shape of ``own``.
     Returns: Shape ``(…, G, 16)``, rows sum to 1.
     """
-    known = np.asarray(peers)[..., None, :]
-    others = _believed(own.sum(axis=-2, keepdims=True) - own, known)
+    known = np.asarray(peers)
+    others = _believed(own.sum(axis=-2, keepdims=True) - own, known.mean(axis=-2, keepdims=True))
     silent = np.ptp(own, axis=-1, keepdims=True) <= _NOTHING
     return _believed(own, np.where(silent, like_others(others, MORE_UNALIKE), known))
 

@@ -12,10 +12,14 @@ from scipy.stats import norm
 
 from stereotrope.measure import bds, cds, share_difference
 from stereotrope.measure.divergence.uncertainty import Resampling, image_scores, prompt_scores
-from stereotrope.stats import icc_mixture, js_divergence
+from stereotrope.stats import icc_priors, js_divergence
 
 QUICK = Resampling("bds", 0.95, 499, 300, 0)
-UNKNOWN = [icc_mixture([])] * 4
+
+
+def unknown(codes: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Nothing is known of how alike pictures of a prompt are."""
+    return np.tile(icc_priors([]), (codes.shape[1], len(np.unique(group)), 1))
 
 
 def drawn(
@@ -43,7 +47,7 @@ def simulated(n: int, seed: int, **how: Any) -> tuple[np.ndarray, np.ndarray]:
     inside, p = [], []
     for _ in range(n):
         codes, group, prompt, truth = drawn(rng, **how)
-        rows = prompt_scores(codes, group, prompt, UNKNOWN[: codes.shape[1]], QUICK)
+        rows = prompt_scores(codes, group, prompt, unknown(codes, group), QUICK)
         floor, low, high = (np.array([row[name] for row in rows]) for name in ("floor", "low", "high"))
         true = floor + (1 - floor) * np.append(truth.mean(), truth)
         inside.append((low - 1e-12 <= true) & (true <= high + 1e-12))
@@ -78,7 +82,7 @@ def test_an_interval_begins_above_the_floor_only_where_the_test_rejects() -> Non
     rng, above = np.random.default_rng(8), []
     for _ in range(12):
         codes, group, prompt, _ = drawn(rng, prompts=6, icc=0.2, apart=0.6)
-        for row in prompt_scores(codes, group, prompt, UNKNOWN[: codes.shape[1]], QUICK):
+        for row in prompt_scores(codes, group, prompt, unknown(codes, group), QUICK):
             assert row["low"] <= row["value"] <= row["high"]
             above.append(row["low"] > row["floor"])
             assert row["p_value"] <= 0.05 or not above[-1]
@@ -90,7 +94,7 @@ def test_the_mean_of_attributes_is_known_better_than_each() -> None:
     rng, widths = np.random.default_rng(5), []
     for _ in range(15):
         codes, group, prompt, _ = drawn(rng, prompts=8, icc=0.1, apart=1.0, values=5)
-        rows = prompt_scores(codes, group, prompt, UNKNOWN[: codes.shape[1]], QUICK)
+        rows = prompt_scores(codes, group, prompt, unknown(codes, group), QUICK)
         widths.append([row["high"] - row["low"] for row in rows])
     mean, *single = np.mean(widths, axis=0)
     assert mean < 0.67 * np.mean(single)

@@ -62,7 +62,7 @@ def chance_of_prompts(
     value: Floats,
     shuffles: tuple[Floats, Floats],
     clustered: Clustered,
-    peers: Sequence[Floats],
+    peers: Floats,
     grown: Floats,
     *,
     every: bool,
@@ -76,8 +76,9 @@ def chance_of_prompts(
 
     value: As in :func:`chance_of`.
     shuffles: As ``null`` there, with the noise that seeds add, and without: what could be seen hangs on none.
-    clustered, peers: Counts by prompt, and by attribute how probable each intra-class correlation is in
-        conditions like these.
+    clustered: Counts by prompt.
+    peers: By attribute and group how probable each intra-class correlation is, by what other conditions say,
+        shape ``(n_attributes, n_groups, 16)``.
     grown: By attribute, how many times as large the noise is with seeds as by prompts alone.
     every: Whether the shuffles are all that there are.
     Returns p, least: Of the mean, then of each attribute.
@@ -96,9 +97,7 @@ def chance_of_prompts(
     return p, least
 
 
-def chance_of_unlike(
-    p: Floats, usual: Floats, clustered: Clustered, floor: Floats, peers: Sequence[Floats]
-) -> Floats:
+def chance_of_unlike(p: Floats, usual: Floats, clustered: Clustered, floor: Floats, peers: Floats) -> Floats:
     r"""p that groups show values alike, where the prompts of each group vary in their own way.
 
     Exchanged, prompts of groups that vary unlike are not alike, though all show values as often. What is seen
@@ -124,7 +123,7 @@ def chance_of_unlike(
         own[:, g] = np.add.reduceat(_evidence_of_values(counts[:, side], n[attribute]), starts, axis=0)
     # Of K values that add up to n only K − 1 say something of their own.
     own *= (1 - 1 / np.bincount(attribute))[:, None, None]
-    weights = icc_by_group(own, np.stack(peers))
+    weights = icc_by_group(own, peers)
     each = np.divide(1.0, images, out=np.zeros_like(images), where=images > 0)
     if clustered.matched:
         variance = each * (1 + alike * (weights @ ICC_GRID))
@@ -156,15 +155,15 @@ def _evidence_of_values(k: Counts, n: Counts) -> Floats:
     return icc_evidence(k.ravel(), n.ravel(), np.arange(len(k)) * k.shape[1])
 
 
-def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
+def _of_counts(clustered: Clustered, peers: Floats) -> Floats:
     """p and least p of each attribute, shape (2, n_attributes): of the value that shifts most, corrected."""
     hot, groups, p = clustered.hot, range(len(clustered.sizes)), np.ones((2, len(peers)))
-    for at, mixture in enumerate(peers):
+    for at, others in enumerate(peers):
         counts = clustered.counts[hot.attribute == at]
         trials = counts.sum(axis=0)
         sides = [(clustered.group == g) & (trials > 0) for g in groups]
         tests = [
-            _shifts(counts, sides, g, mixture, matched=clustered.matched)
+            _shifts(counts, sides, g, others, matched=clustered.matched)
             for g in (groups[:1] if len(sides) == 2 else groups)
             if sides[g].any()
         ]
@@ -173,7 +172,7 @@ def _of_counts(clustered: Clustered, peers: Sequence[Floats]) -> Floats:
 
 
 def _shifts(
-    counts: Counts, sides: Sequence[_Mask], g: int, mixture: Floats, *, matched: bool
+    counts: Counts, sides: Sequence[_Mask], g: int, peers: Floats, *, matched: bool
 ) -> tuple[float, float]:
     """Tarone's correction of the least p of the values of one side and all others."""
     k = counts if len(counts) > 2 else counts[:1]
@@ -183,7 +182,8 @@ def _shifts(
     evidence = [_evidence_of_values(k[:, one], n[:, one]) for one in sides]
     of = k[:, side], n[:, side], k[:, other], n[:, other]
     own = evidence[g], np.sum(evidence, axis=0) - evidence[g]
-    p, least = clusters_apart(*of, own=own, peers=mixture, matched=matched)
+    told = np.stack([peers[g], np.delete(peers, g, axis=0).mean(axis=0)])
+    p, least = clusters_apart(*of, own=own, peers=told, matched=matched)
     lowest, floor = (min(1.0, x * max(1, int((least <= x).sum()))) for x in (p.min(), least.min()))
     return lowest, floor
 

@@ -15,7 +15,7 @@ from stereotrope.measure.divergence.value_lists import ValueLists
 from stereotrope.measure.seeds import share_seeds
 from stereotrope.measure.tidy import read_labels
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, seeds_shared
-from stereotrope.stats import Across, icc_evidence, icc_mixture
+from stereotrope.stats import ICC_GRID, Across, icc_evidence, icc_priors
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -101,30 +101,37 @@ class CodedLabels:
         return np.asarray(self.codes[np.ix_(rows, columns)] >= 0)
 
     @cached_property
-    def _icc_mixtures(self) -> dict[str | None, tuple[Floats, ...]]:
-        keyed = self.images.with_row_index("_row").group_by([*self.factors, self.group], maintain_order=True)
-        cells = [np.asarray(rows, np.int64) for rows in keyed.agg("_row")["_row"]]
-        found: dict[str | None, list[list[Floats]]] = {}
-        for rows in cells:
-            own = found.setdefault(self.annotator(rows), [[] for _ in self.attributes])
-            for evidence, column, values in zip(own, self.codes[rows].T, self.values, strict=True):
-                usable = (column >= 0) & (self.prompts[rows] >= 0)
-                asked, prompt = np.unique(self.prompts[rows][usable], return_inverse=True)
-                if len(asked) < FEWEST_PROMPTS:
-                    continue
-                counts = np.zeros((len(values), len(asked)), np.int64)
-                np.add.at(counts, (column[usable], prompt), 1)
-                shown = counts[counts.any(axis=1)]
-                evidence += [icc_evidence(k, counts.sum(axis=0)) for k in shown]
-        return {name: tuple(map(icc_mixture, of)) for name, of in found.items()}
+    def _conditions(self) -> tuple[Ints, Ints]:
+        """The condition of each image, and of each factor and the group the level of each condition."""
+        levels = [*self.factors, self.group]
+        numbered = self.images.select(pl.col(levels).rank("dense").fill_null(0).cast(pl.Int64))
+        condition = numbered.select(pl.struct(levels).rank("dense") - 1).to_series().cast(pl.Int64)
+        each = numbered.with_columns(condition=condition).unique("condition").sort("condition")
+        return condition.to_numpy(), each.select(levels).to_numpy().T
 
-    def icc_mixtures(self, rows: Ints) -> tuple[Floats, ...]:
-        """By attribute, how probable each intra-class correlation is of a value's share in any condition.
+    @cached_property
+    def _icc_priors(self) -> Floats:
+        """Of each condition and attribute, shape (n_conditions, n_attributes, 16)."""
+        condition, levels = self._conditions
+        annotators = [[*self.factors, self.group].index("annotator")] if "annotator" in self.factors else []
+        # What several annotators say of the same pictures is not known several times.
+        kin = levels[annotators].sum(axis=0)
+        found = np.tile(icc_priors([]), (levels.shape[1], len(self.attributes), 1))
+        for at, value in enumerate(self.codes.T):
+            some, told = _icc_evidence(condition, self.prompts, value)
+            for one in np.unique(kin[some]):
+                here = kin[some] == one
+                found[some[here], at] = icc_priors(told[here], levels[:, some[here]])
+        return found
 
-        rows: Images, whose annotator's conditions these are: what several say of the same pictures is not
-            known several times.
+    def icc_priors(self, rows: Ints, columns: Ints) -> Floats:
+        """How probable each intra-class correlation is of some attributes, by what other conditions say.
+
+        rows: Images of a condition.
+        columns: The attributes.
+        Returns: Shape (n_columns, 16).
         """
-        return self._icc_mixtures[self.annotator(rows)]
+        return np.asarray(self._icc_priors[self._conditions[0][rows[0]], columns])
 
     def annotator(self, rows: Ints) -> str | None:
         """Who labelled some images, where annotators are told apart."""
@@ -147,6 +154,25 @@ class CodedLabels:
         for name, n in zip(names, counts.tolist(), strict=True):
             found[name] += n
         return found
+
+
+def _icc_evidence(condition: Ints, prompt: Codes, value: Codes) -> tuple[Ints, Floats]:
+    """Conditions of several prompts, and what their values together say of the intra-class correlation."""
+    usable = (value >= 0) & (prompt >= 0)
+    images = pl.DataFrame([of[usable] for of in (condition, prompt, value)], ["condition", "prompt", "value"])
+    units = images.group_by("condition", "prompt").agg(n=pl.len())
+    units = units.filter(pl.len().over("condition") >= FEWEST_PROMPTS)
+    shown = images.select("condition", "value").unique().join(units, on="condition")
+    keys = ["condition", "value", "prompt"]
+    counts = shown.join(images.group_by(keys).agg(k=pl.len()), on=keys, how="left").sort(keys)
+    each = counts.group_by("condition", "value", maintain_order=True).agg(pl.len())
+    m = each["len"].to_numpy().astype(np.int64)
+    some, owner, n_values = np.unique(each["condition"], return_inverse=True, return_counts=True)
+    told = np.zeros((len(some), ICC_GRID.size))
+    if len(some):
+        np.add.at(told, owner, icc_evidence(counts["k"].fill_null(0), counts["n"], np.cumsum(m) - m))
+    # Of K values that add up to n only K − 1 say something of their own.
+    return some, told * (1 - 1 / n_values)[:, None]
 
 
 def code_labels(

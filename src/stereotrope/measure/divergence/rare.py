@@ -25,7 +25,7 @@ _Mask = NDArray[np.bool_]
 
 
 def likely_ends(
-    clustered: Clustered, peers: Sequence[Floats], seeds: Sequence[Crossed | None], *, level: float
+    clustered: Clustered, peers: Floats, seeds: Sequence[Crossed | None], *, level: float
 ) -> tuple[Floats, Floats]:
     """By attribute, the least and the greatest JS that prompts' counts make likely.
 
@@ -37,8 +37,8 @@ def likely_ends(
     level: Of the two-sided interval; as one end alone is at stake here, the likelihood's is of its square.
     """
     least, most, ends = np.ones(len(peers)), np.zeros(len(peers)), level**2
-    for at, (mixture, crossed) in enumerate(zip(peers, seeds, strict=True)):
-        how = mixture, crossed, level
+    for at, (told, crossed) in enumerate(zip(peers, seeds, strict=True)):
+        how = told.mean(axis=0), crossed, level
         counts = clustered.counts[clustered.hot.attribute == at]
         labelled = counts.sum(axis=0) > 0
         sides = [counts[:, (clustered.group == g) & labelled] for g in range(len(clustered.sizes))]
@@ -61,12 +61,12 @@ def likely_ends(
 
 
 def _effective(
-    sides: Sequence[Counts], values: _Mask, mixture: Floats, crossed: Crossed | None, level: float
+    sides: Sequence[Counts], values: _Mask, told: Floats, crossed: Crossed | None, level: float
 ) -> tuple[Floats, Floats]:
     """Effective images of each side with any of these values, and all of them."""
     k, n = [side[values].sum(axis=0) for side in sides], [side.sum(axis=0) for side in sides]
-    own = sum((icc_evidence(*one) for one in zip(k, n, strict=True)), np.zeros(mixture.size))
-    believed = icc_beliefs(own, mixture)[:1]
+    own = sum((icc_evidence(*one) for one in zip(k, n, strict=True)), np.zeros(told.size))
+    believed = icc_beliefs(own, told)[:1]
     across = crossed and Crossed(crossed.alike[None], crossed.weights[None])
     every = [effective_trials(one, believed, level=level, starts=[0], crossed=across) for one in n]
     size = np.concatenate(every)

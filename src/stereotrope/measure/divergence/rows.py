@@ -75,8 +75,7 @@ def _compared(
         codes = _compact(coded.codes[np.ix_(pooled, columns[defined])])
         if claim.clustered:
             prompts = coded.prompts[pooled].astype(np.int64)
-            mixtures = coded.icc_mixtures(pooled)
-            peers = [mixtures[column] for column in columns[defined]]
+            peers = np.stack([coded.icc_priors(g, columns[defined]) for g in used if len(g)], axis=1)
             crossed = [seeds.get(column) for column in columns[defined].tolist()]
             numbers = prompt_scores(codes, group, prompts, peers, how, seeds=crossed)
             for row, apart in zip(scored, unlike_prompts(codes, group, prompts), strict=True):

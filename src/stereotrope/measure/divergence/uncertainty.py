@@ -121,13 +121,14 @@ def prompt_scores(
     codes: Codes,
     group: Ints,
     prompts: Ints,
-    peers: Sequence[Floats],
+    peers: Floats,
     how: Resampling,
     seeds: Sequence[SeedsApart | None] = (),
 ) -> list[dict[str, Any]]:
     """Numbers of the mean over attributes, then of each attribute; whole prompts are the units.
 
-    peers: By attribute, how probable each intra-class correlation is in conditions like these.
+    peers: By attribute and group, how probable each intra-class correlation is by what other conditions say,
+        shape (n_attributes, n_groups, 16).
     seeds: By attribute, what seeds that prompts share do to groups apart: noise that shuffled prompts lack.
 
     Prompts can be exchanged where they have about as many images on each side: shuffled, those with few

@@ -269,9 +269,8 @@ def _trials(table: CellTable, level: Floats) -> pl.Series:
 
 def _clusters(table: CellTable, trials: pl.Series) -> pl.Series:
     """What the method says of cells whose units are prompts."""
-    cells, weights = table.weights
-    at = cells.to_numpy()
-    told = zip(trials[cells], table.sizes[at], weights @ ICC_GRID, strict=True)
+    at = table.cells["clustered"].arg_true().to_numpy()
+    told = zip(trials[at], table.sizes[at], table.weights[at] @ ICC_GRID, strict=True)
     words = [
         f"; effective n {n:.1f} over {units} units, intra-class correlation {icc:.2f}"
         for n, units, icc in told
@@ -287,7 +286,7 @@ def _clusters(table: CellTable, trials: pl.Series) -> pl.Series:
         f"; likelihood over {units} units" if alone else told
         for told, units, alone in zip(words, table.sizes[at], table.alone[at], strict=True)
     ]
-    return pl.repeat("", table.cells.height, eager=True).scatter(cells, words)
+    return pl.repeat("", table.cells.height, eager=True).scatter(at, words)
 
 
 def _intervals(rows: pl.DataFrame, table: CellTable) -> tuple[pl.Series, pl.Series]:

@@ -264,7 +264,7 @@ def _of_prompts(table: CellTable, rows: pl.DataFrame) -> _OfPrompts:
     sides = [table.clusters(some[side], some["category"]) for side in ("cell", "other")]
     # What tells the sides apart is left out of how alike pictures of a prompt are.
     own = [table.evidence(some[side], some["category"]) for side in ("cell", "other")]
-    peers = np.stack([table.mixtures[kin] for kin in table.kin.gather(some["cell"])])
+    peers = np.stack([table.priors[some[side].to_numpy()] for side in ("cell", "other")], axis=1)
     alike = np.stack([*(side.sizes for side in sides), some["matched"].to_numpy()], axis=1)
     for m, other, matched in np.unique(alike, axis=0).tolist():
         here = np.flatnonzero((alike == (m, other, matched)).all(axis=1))
