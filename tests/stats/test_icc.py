@@ -96,6 +96,27 @@ def test_many_cells_know_the_correlation_and_one_that_differs_keeps_its_own() ->
     assert together[30] @ ICC_GRID > 0.3
 
 
+def test_cells_of_a_level_that_differ_are_learned_from_one_another() -> None:
+    rng = np.random.default_rng(3)
+    varied = [icc_evidence(k, [10] * 5) for k in drawn(rng, 0.3, 0.5, [10] * 5, 6)]
+    even = [icc_evidence(k, [10] * 20) for k in drawn(rng, 0.3, 0.02, [10] * 20, 24)]
+    together, level = [*varied, *even], np.repeat([0, 1], [6, 24])
+    by_all, by_level = (icc_priors(together, of) @ ICC_GRID for of in ([], [level]))
+    assert by_all[:6].max() < 0.3 < by_level[:6].min()
+    # And those that hardly vary no longer from those that do.
+    assert by_level[6:].max() < 0.06 < 0.1 < by_all[6:].min()
+
+
+def test_a_factor_that_tells_nothing_leaves_cells_as_they_are() -> None:
+    rng = np.random.default_rng(4)
+    alike = [icc_evidence(k, [10] * 8) for k in drawn(rng, 0.3, 0.1, [10] * 8, 24)]
+    one, none = icc_priors(alike, [np.zeros(24, int)]), icc_priors(alike)
+    assert one.tolist() == none.tolist()
+    by_level = icc_priors(alike, [np.arange(24) % 3, np.arange(24) % 4])
+    assert by_level.sum(axis=1) == pytest.approx(np.ones(24))
+    assert by_level @ ICC_GRID == pytest.approx(none @ ICC_GRID, abs=0.06)
+
+
 def test_effective_trials_of_a_known_correlation_are_those_of_kish() -> None:
     assert effective_trials([20] * 5, ALWAYS[0]) == pytest.approx(100)
     assert effective_trials([20] * 5, ALWAYS[0.1]) == pytest.approx(100 / 2.9)

@@ -75,9 +75,10 @@ def icc_priors(evidence: Sequence[Floats] | Floats, levels: _Levels = ()) -> Flo
 
     Every correlation is as likely before. What other cells say together is believed up to a standard
     deviation of 0.15 of the square root of the correlation, by which cells differ, or of 0.35, or not at all:
-    as each of these foretells what cells say by what the others do (:func:`as_foretold`). The others are all,
-    or those with the same level of a factor alone, such as the prompts of a baseline; each as likely
-    beforehand, and as it foretells what the cells of that level say.
+    as each of these foretells what cells say by what the others do (:func:`as_foretold`). The same of cells
+    that have a level of a factor in common, such as those of a baseline: with a probability of 0.5
+    beforehand it is these that tell, of one factor as likely as of another, and then as it foretells, beside
+    what all cells do, what the cells of that level say.
 
     evidence: Of each cell its log-likelihoods (:func:`icc_evidence`).
     levels: Of each factor the level of each cell, as a number from 0 on; shape ``(factors, cells)``.

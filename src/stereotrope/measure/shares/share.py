@@ -80,9 +80,9 @@ def share(
     Where a cell spans four prompts or more, its interval holds for ``prompts like these``: it is Wilson's at
     the effective number (:func:`stereotrope.stats.effective_trials`), flagged ``clustered``. How alike the
     pictures of a prompt are is learned from all cells of the attribute in the frame that one annotator
-    labelled, as far as these foretell one another (:func:`stereotrope.stats.icc_weights`); where there is but
-    one, the likelihood of its own counts makes the interval
-    (:func:`stereotrope.stats.cluster_share_interval`). How often they cover is in
+    labelled, and from those of the same level of a factor, such as the baseline, as far as these foretell one
+    another (:func:`stereotrope.stats.icc_weights`); where there is but one, the likelihood of its own counts
+    makes the interval (:func:`stereotrope.stats.cluster_share_interval`). How often they cover is in
     docs/explanation/interval-coverage.md. Over three prompts or fewer it holds for ``these prompts`` alone.
     Without a column ``prompt_id`` a frame cannot tell (``no_prompt_id``). Where a column ``seed`` says that
     four prompts or more share four seeds or more, pictures of
