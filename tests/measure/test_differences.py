@@ -67,7 +67,8 @@ def test_what_is_planted_in_several_prompts_is_listed_though_one_alone_could_not
     assert len(told - truth) <= 0.1 * len(told)
     shown = found.filter(list="difference")
     across = shown.filter(pl.col("low") <= 0, pl.col("high") >= 0)
-    assert 0 < across.height < shown.height
+    # The interval says what the test does: a quarter of them held 0 where each scope spoke for itself.
+    assert across.height <= 0.1 * shown.height
     assert shown.filter(pl.col("sentence").str.contains("does not leave out 0")).equals(across)
 
 

@@ -10,6 +10,8 @@ from stereotrope.measure.cell_table import CellTable
 from stereotrope.stats import ICC_GRID, special
 from stereotrope.stats.arrays import Floats
 
+_REACHES = np.array([0.7, 1.3, 1.96, 2.6, 3.3, 4.2, 5.5, 7.5])
+"""Of how many standard errors intervals are asked what seeds do to them."""
 _SIDES = (("cell", "k", "n", "clustered"), ("other", "j", "n_other", "clustered_other"))
 
 
@@ -19,7 +21,8 @@ class ComparedShares(NamedTuple):
     effective: Successes and trials of one side and of the other that would tell as much if independent.
     correlation: Of both, for :func:`stereotrope.stats.newcombe`.
     seeds: Correlation of what seeds do to one side alone, on average; 0 where none are shared.
-    known: The part of the variance of the difference that is there without it, in (0, 1].
+    known: The part of the variance of the difference that is there without it, in (0, 1], of intervals that
+        reach each of :data:`_REACHES`; shape ``(8, …)``.
     """
 
     effective: tuple[Floats, Floats, Floats, Floats]
@@ -30,14 +33,19 @@ class ComparedShares(NamedTuple):
     def weakened(self, p: Floats, rows: NDArray[np.int64]) -> Floats:
         """p-values of tests that exchange prompts, which leave what seeds do to one side as it is.
 
-        Their normal quantiles shrink as the error of the difference grows.
+        Their normal quantiles shrink to that of the interval which ends at no difference: the less is known
+        of seeds, the further one of a higher level.
         """
-        part = self.known[rows]
-        return np.asarray(np.where(part < 1, 2 * special.ndtr(special.ndtri(p / 2) * np.sqrt(part)), p))
+        z, known = -special.ndtri(np.asarray(p) / 2), self.known[:, rows]
+        reached = _REACHES[:, None] / np.sqrt(known)
+        beyond = z * np.sqrt(known[-1])
+        left = [np.interp(*of) for of in zip(z, reached.T, [_REACHES] * len(z), strict=True)]
+        shrunk = np.where(z > reached[-1], beyond, np.where(z < reached[0], z * np.sqrt(known[0]), left))
+        return np.asarray(np.where(known[0] < 1, np.maximum(p, 2 * special.ndtr(-shrunk)), p))
 
     def words(self, row: int) -> str:
         """What the method says of seeds."""
-        return f"; shared seeds, correlation {self.seeds[row]:.2f} apart" if self.known[row] < 1 else ""
+        return f"; shared seeds, correlation {self.seeds[row]:.2f} apart" if self.known[0, row] < 1 else ""
 
 
 def compared_shares(
@@ -49,26 +57,39 @@ def compared_shares(
         are alike within prompts.
     correlation: Of the shares of both sides over prompts that they have in common.
     """
-    across, trials = _seeds_apart(table, rows), table.trials(level, seeds=False)
-    alone, both, counts = [], [], []
-    for cell, count, of, clustered in _SIDES:
-        k, n = (rows[name].to_numpy().astype(np.float64) for name in (count, of))
-        at = rows[cell].to_numpy().astype(np.int64)
-        by_prompt = (rows[clustered] & rows["prompts"]).to_numpy()
-        alone.append(np.where(by_prompt, trials[at], n))
-        both.append(
-            alone[-1] if across is None else np.where(by_prompt, table.trials_of(at, across, level), n)
-        )
-        counts += [np.where(both[-1] == n, k, k / n * both[-1]), both[-1]]
-    seeds, known = np.zeros(rows.height), np.ones(rows.height)
+    across = _seeds_apart(table, rows)
+    alone, both = _trials(table, rows, across, level)
+    seeds, known = np.zeros(rows.height), np.ones((len(_REACHES), rows.height))
+    left = correlation
     if across is not None:
         seeds = across @ ICC_GRID
-        # What prompts have in common on both sides cancels; what seeds do to one side does not.
-        shared = 2 * correlation / np.sqrt(alone[0] * alone[1])
-        own = 1 / alone[0] + 1 / alone[1] - shared
-        known = own / (1 / both[0] + 1 / both[1] - shared)
-        correlation = correlation * np.sqrt(both[0] * both[1] / (alone[0] * alone[1]))
-    return ComparedShares((counts[0], counts[1], counts[2], counts[3]), correlation, seeds, known)
+        for at, reach in enumerate(_REACHES):
+            by_prompts, by_seeds = _trials(table, rows, across, 1 - 2 * float(special.ndtr(-reach)))
+            # What prompts have in common on both sides cancels; what seeds do to one side does not.
+            shared = 2 * correlation / np.sqrt(by_prompts.prod(axis=0))
+            known[at] = ((1 / by_prompts).sum(axis=0) - shared) / ((1 / by_seeds).sum(axis=0) - shared)
+        left = correlation * np.sqrt((both / alone).prod(axis=0))
+    counts = []
+    for effective, (_, count, of, _) in zip(both, _SIDES, strict=True):
+        k, n = (rows[name].to_numpy().astype(np.float64) for name in (count, of))
+        counts += [np.where(effective == n, k, k / n * effective), effective]
+    return ComparedShares((counts[0], counts[1], counts[2], counts[3]), left, seeds, known)
+
+
+def _trials(
+    table: CellTable, rows: pl.DataFrame, across: Floats | None, level: float
+) -> tuple[Floats, Floats]:
+    """Effective numbers of both sides, shape (2, n): by what prompts make alike, and by what seeds do too."""
+    trials = table.trials(level, seeds=False)
+    alone, both = np.empty((2, 2, rows.height))
+    for side, (cell, _, of, clustered) in enumerate(_SIDES):
+        at, n = rows[cell].to_numpy().astype(np.int64), rows[of].to_numpy().astype(np.float64)
+        by_prompt = (rows[clustered] & rows["prompts"]).to_numpy()
+        alone[side] = np.where(by_prompt, trials[at], n)
+        both[side] = alone[side]
+        if across is not None:
+            both[side] = np.where(by_prompt, table.trials_of(at, across, level), n)
+    return alone, both
 
 
 def _seeds_apart(table: CellTable, rows: pl.DataFrame) -> Floats | None:

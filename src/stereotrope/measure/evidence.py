@@ -179,7 +179,9 @@ def effective_sides(
     claim = claim_of(*(cell.prompts for cell in both))
     apart = None
     if claim.prompts and one.drawn and other.drawn:
-        apart = _seeds_apart(one.drawn, other.drawn, values)
+        known = [cell.seeds.weights for cell in both if cell.seeds]
+        told = np.mean(known, axis=0) if len(known) == len(both) and _are_many(both) else None
+        apart = _seeds_apart(one.drawn, other.drawn, values, told)
 
     def parts_by(seeds: Sequence[Crossed | None]) -> Floats:
         told = zip(both, seeds, strict=True)
@@ -198,16 +200,24 @@ def effective_sides(
     return np.vstack([*both_counts, correlation])
 
 
+def _are_many(sides: Sequence[Cell]) -> bool:
+    """Whether more cells than those that are compared say what seeds do."""
+    return any(side.peers is not None and len(side.peers.clustered) > len(sides) for side in sides)
+
+
 def _seeds_apart(
-    one: PicturesBySeed, other: PicturesBySeed, values: Sequence[str]
+    one: PicturesBySeed, other: PicturesBySeed, values: Sequence[str], told: Floats | None
 ) -> tuple[Crossed, Crossed]:
-    """What seeds do to the difference of each value's share between two cells, by cell."""
+    """What seeds do to the difference of each value's share between two cells, by cell.
+
+    told: How probable each correlation is by what they do to these cells and those like them.
+    """
     asked, ones = np.array(values), np.ones(len(values))
     sides = [
         (across, sign / len(shown) * (shown[:, None] == asked))
         for sign, (across, shown) in ((1, one), (-1, other))
     ]
-    weights = crossed_weights(evidence_apart(sides), alike=False)
+    weights = crossed_weights(evidence_apart(sides), alike=False, told=told)
     return Crossed(one[0].alike * ones, weights), Crossed(other[0].alike * ones, weights)
 
 
@@ -217,7 +227,7 @@ class FindingEvidence:
     def __init__(self, labels: pl.DataFrame) -> None:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
         self._index: dict[tuple[str | None, tuple[int, ...]], _Index] = {}
-        self._cells_of: dict[str, Mapping[_Levels, Cell]] = {}
+        self._cells_of: dict[tuple[str, tuple[str, ...]], Mapping[_Levels, Cell]] = {}
         # Of one place several values are asked for, one after the other.
         self._lately = lru_cache(maxsize=8)(self._read)
         worded = [c for c in ("prompt_id", SCENARIO) if c in labels.columns]
@@ -297,11 +307,12 @@ class FindingEvidence:
         return found
 
     def cell(self, attribute: str, scope: Mapping[str, str] | None) -> Cell:
-        """The images of a scope by value and prompt."""
+        """The images of a scope by value and prompt; its peers are the scopes of the same factors."""
         here = self._fitting(attribute, scope)
-        return (
-            self._cells(attribute)[here[0]] if len(here) == 1 else self.cell_of(self.values(attribute, scope))
-        )
+        named = self.factors if len(here) == 1 else tuple(f for f in self.factors if f in (scope or {}))
+        levels = here[0] if len(here) == 1 else tuple((scope or {})[factor] for factor in named)
+        found = self._cells(attribute, named).get(levels) if here and named else None
+        return found or self.cell_of(self.values(attribute, scope))
 
     def bounds(
         self, attribute: str, scopes: Sequence[Mapping[str, str] | None], value: str
@@ -347,24 +358,28 @@ class FindingEvidence:
                 found[value, unit, self._seeds.get(image)] += 1
         return found
 
-    def _cells(self, attribute: str) -> Mapping[_Levels, Cell]:
-        if attribute not in self._cells_of:
-            cells = {
-                one: replace(self.cell_of(of), key=one) for one, of in self._values.get(attribute, {}).items()
-            }
-            for kin in self._kin(cells):
+    def _cells(self, attribute: str, named: tuple[str, ...]) -> Mapping[_Levels, Cell]:
+        """The cells of an attribute, by their levels of some factors."""
+        if (attribute, named) not in self._cells_of:
+            places = [self.factors.index(factor) for factor in named]
+            merged: dict[_Levels, dict[str, Pictures]] = defaultdict(lambda: defaultdict(Pictures))
+            for levels, values in self._values.get(attribute, {}).items():
+                for value, images in values.items():
+                    merged[tuple(levels[place] for place in places)][value] += images
+            cells = {levels: replace(self.cell_of(of), key=levels) for levels, of in merged.items()}
+            for kin in self._kin(cells, named):
                 peers = Peers(kin)
                 drawn = [cell.by_seed or {} for cell in kin]
                 shared = seeds_of_cells(drawn) if self._seeds else None
                 seeds: Sequence[Crossed | None] = shared or [None] * len(drawn)
                 for cell, of_seeds in zip(kin, seeds, strict=True):
                     cell.peers, cell.seeds = peers, of_seeds
-            self._cells_of[attribute] = cells
-        return self._cells_of[attribute]
+            self._cells_of[attribute, named] = cells
+        return self._cells_of[attribute, named]
 
-    def _kin(self, cells: Mapping[_Levels, Cell]) -> Iterable[list[Cell]]:
+    def _kin(self, cells: Mapping[_Levels, Cell], named: tuple[str, ...]) -> Iterable[list[Cell]]:
         """Those of each annotator, who says by itself how alike pictures of a prompt are."""
-        at = self.factors.index("annotator") if "annotator" in self.factors else None
+        at = named.index("annotator") if "annotator" in named else None
         kin: dict[str | None, list[Cell]] = {}
         for levels, cell in cells.items():
             kin.setdefault(None if at is None else levels[at], []).append(cell)

@@ -106,7 +106,9 @@ def crossed_evidence(one: Scatter, other: Scatter | None = None, between: Floats
     return np.asarray(np.where(known[..., None], told - told.max(axis=-1, keepdims=True), 0.0))
 
 
-def crossed_weights(evidence: Sequence[Floats] | Floats, *, alike: bool = True) -> Floats:
+def crossed_weights(
+    evidence: Sequence[Floats] | Floats, *, alike: bool = True, told: Floats | None = None
+) -> Floats:
     """Probability of each correlation of members of groups across clusters, in cells that are alike.
 
     Beforehand there is none with a probability of 0.2, and all others are as likely. What the other cells say
@@ -116,16 +118,17 @@ def crossed_weights(evidence: Sequence[Floats] | Floats, *, alike: bool = True) 
 
     evidence: Of each cell (:func:`crossed_evidence`).
     alike: Whether the cells are; else each is told by itself.
+    told: How probable each is by what else is known, shape ``(16,)``, instead of that.
     Returns: Shape ``(cells, 16)``, rows sum to 1.
     """
     own = np.asarray(evidence, np.float64).reshape(-1, ICC_GRID.size)
-    if len(own) < 2 or not alike:
-        return np.asarray(special.softmax(own + _BEFORE, axis=-1))
+    if told is not None or len(own) < 2 or not alike:
+        before = _BEFORE if told is None else np.log(np.maximum(told, np.finfo(np.float64).tiny))
+        return np.asarray(special.softmax(own + before, axis=-1))
     others = special.softmax(own.sum(axis=0) - own + _BEFORE, axis=-1)
     even = np.broadcast_to(special.softmax(_BEFORE), own.shape)
     ways = np.stack([others, like_others(others), like_others(others, MORE_UNALIKE), even])
-    told = as_foretold(own, ways, np.zeros(len(ways)))
-    return np.asarray(special.softmax(own + np.log(told), axis=-1))
+    return np.asarray(special.softmax(own + np.log(as_foretold(own, ways, np.zeros(len(ways)))), axis=-1))
 
 
 class Across(NamedTuple):
