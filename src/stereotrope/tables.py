@@ -286,6 +286,13 @@ COMPARISONS = (
     Column("low", _F, "lower end of its interval"),
     Column("high", _F, "upper end"),
     Column(
+        "bound_low",
+        _F,
+        "least that any value's difference may be if labels that are missing count, with its error; null "
+        "where few are",
+    ),
+    Column("bound_high", _F, "greatest that any may be so"),
+    Column(
         "level",
         _F,
         "coverage of that interval, 1 − 1.7α for two one-sided tests, of a comparison named before looking; "

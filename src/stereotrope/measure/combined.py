@@ -196,7 +196,9 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
     def proven(c: Candidate) -> bool:
         name = c.scope.get("annotator")
         by = [name] if name is not None else evidence.readers.get(c.attribute or "", [])
-        return bool(by) and all((one, c.attribute) in read_rightly for one in by)
+        if not by:  # What becomes of requests nobody reads.
+            return c.attribute is None
+        return all((one, c.attribute) in read_rightly for one in by)
 
     return [replace(c, doubt=doubt(c), proven=proven(c)) for c in candidates]
 

@@ -3,7 +3,6 @@
 import json
 import math
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from stereotrope.measure.interim import ONLY_LOOK, InterimLook
 from stereotrope.measure.places import (
     Place,
     Tested,
+    Widest,
     most_labelled,
     place_of,
     tested_place,
@@ -114,16 +114,16 @@ class Differences:
     def verdict(self, place: Place) -> str:
         """How a comparison ends: ``differs``, ``alike`` or ``not enough``.
 
-        Only differences of shares can be alike: of others the margin says nothing.
+        Only differences of shares can be alike: of others the margin says nothing. Labels that are missing
+        must not allow more than the margin either.
         """
         tested = self.places[place]
         if place in self.q:
             return "differs"
         if not tested.on_the_margin:
             return "not enough"
-        ends, margin = () if tested.widest is None else tested.widest[2:], self.margin / tested.example.apart
-        inside = bool(ends) and all(end is not None and abs(end) <= margin for end in ends)
-        return "alike" if inside else "not enough"
+        margin = self.margin / tested.example.apart
+        return "alike" if tested.widest is not None and tested.widest.inside(margin) else "not enough"
 
     def rows(self, findings: Mapping[Place, str]) -> list[dict[str, Any]]:
         """Every comparison as a row of :data:`stereotrope.tables.COMPARISONS`, the least p first.
@@ -132,7 +132,7 @@ class Differences:
         """
         rows = []
         for place, tested in self.places.items():
-            c, widest = tested.example, tested.widest or (None, None, None, None)
+            c, widest = tested.example, tested.widest or (None,) * len(Widest._fields)
             scope = {name: level for name, level in c.scope.items() if name != "annotator"}
             contrast, reference = (c.wording.contrast, c.wording.reference) if c.wording else (None, None)
             if c.between and not c.wording:
@@ -149,7 +149,7 @@ class Differences:
                     "scores": ", ".join(tested.scores) or None,
                     "verdict": self.verdict(place),
                     "margin": self.margin / c.apart if tested.on_the_margin else None,
-                    **dict(zip(("category", "value", "low", "high"), widest, strict=True)),
+                    **dict(zip(Widest._fields, widest, strict=True)),
                     "level": _alike_level(self.alpha) if self.alpha else None,
                     "p_value": tested.p,
                     "p_least": tested.p_least,
@@ -229,15 +229,23 @@ class Differences:
         return f" {_thousands(n)}{more} {'was' if n == 1 else 'were'} found at an earlier look." if n else ""
 
     def _alike(self) -> str:
-        """How many of the others are alike."""
-        verdicts = Counter(map(self.verdict, self.places))
-        if not verdicts["alike"]:
-            return ""
-        rest = verdicts["not enough"]
+        """How many of the others are alike, and how many of these are of no attribute, such as refusals."""
+        verdicts = {place: self.verdict(place) for place in self.places}
+        n, rest = (list(verdicts.values()).count(one) for one in ("alike", "not enough"))
+        within = f"within ±{decimals_of(self.margin)}"
+        if not n:
+            some = rest and self.found and self.margin
+            return (
+                f" Of {_thousands(rest)} these pictures cannot say whether they are alike {within}."
+                * bool(some)
+            )
+        of_none = [place for place, one in self.places.items() if one.example.attribute is None]
+        alike = [place for place in of_none if verdicts[place] == "alike"]
+        by = ", ".join(sorted({name for place in alike for name in self.places[place].measures}))
+        many = "all" if len(alike) == n else f"{_thousands(len(alike))} of them"
+        which = f", {many} by {by}" if alike and len(of_none) < len(self.places) else ""
         others = f" Of {_thousands(rest)} these pictures cannot say which." if rest else ""
-        n = verdicts["alike"]
-        alike = f"alike on average, within ±{decimals_of(self.margin)}"
-        return f" {_thousands(n)} {'is' if n == 1 else 'are'} {alike}.{others}"
+        return f" {_thousands(n)} {'is' if n == 1 else 'are'} alike on average, {within}{which}.{others}"
 
     @cached_property
     def sizes(self) -> list[tuple[int, int]]:
@@ -293,7 +301,7 @@ def differing(
     level = _alike_level(alpha) if alpha else evidence.level
     widest = widest_differences(counting, evidence, level=level) if margin else {}
     if not alpha:  # No error is left for an interval.
-        widest = {place: (*one[:2], None, None) for place, one in widest.items()}
+        widest = {place: Widest(*one[:2], None, None) for place, one in widest.items()}
     places = {
         place: tested_place(place, by, evidence, widest.get(place), look) for place, by in counting.items()
     }

@@ -230,6 +230,7 @@ class FindingEvidence:
         self._cells_of: dict[tuple[str, tuple[str, ...]], Mapping[_Levels, Cell]] = {}
         # Of one place several values are asked for, one after the other.
         self._lately = lru_cache(maxsize=8)(self._read)
+        self._lacking = lru_cache(maxsize=64)(self._missing_too)
         worded = [c for c in ("prompt_id", SCENARIO) if c in labels.columns]
         told = labels.select(worded).unique().drop_nulls().rows()
         self._scenarios: dict[str, str] = dict(told) if len(worded) > 1 else {}
@@ -318,18 +319,16 @@ class FindingEvidence:
         self, attribute: str, scopes: Sequence[Mapping[str, str] | None], value: str
     ) -> tuple[float, float] | None:
         """Between what a difference of shares may be where labels are missing; None where few are."""
-        cells = []
-        for scope in scopes:
-            missing = sum(
-                (
-                    self._missing.get(attribute, {}).get(one, Counter())
-                    for one in self._fitting(attribute, scope)
-                ),
-                Counter[str](),
-            )
-            cells.append(replace(self.cell_of(self.values(attribute, scope)), excluded=missing))
-        allowed = bound_columns(value, *cells)
+        asked = (None if scope is None else tuple(scope.items()) for scope in scopes)
+        allowed = bound_columns(value, *(self._lacking(attribute, scope) for scope in asked))
         return (allowed["bound_low"], allowed["bound_high"]) if allowed else None
+
+    def _missing_too(self, attribute: str, scope: tuple[tuple[str, str], ...] | None) -> Cell:
+        """The images of a scope, and how many labels are missing."""
+        asked = None if scope is None else dict(scope)
+        known = self._missing.get(attribute, {})
+        missing = (known.get(one, Counter[str]()) for one in self._fitting(attribute, asked))
+        return replace(self.cell(attribute, asked), excluded=sum(missing, Counter[str]()))
 
     def cell_of(self, values: Mapping[str, Pictures]) -> Cell:
         """Images by value, counted by prompt, or by scenario where this is the unit."""

@@ -14,6 +14,7 @@ from stereotrope.measure.sentences import clean, quoted, span
 from stereotrope.measure.setting import GENERATOR
 from stereotrope.measure.units import FEWEST_PROMPTS, FEWEST_SEEDS, SEED_COLUMN
 from stereotrope.stats import wilson
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import N_SUBJECTS, kept_images
 
 UNDELIVERED = "undelivered"
@@ -22,6 +23,8 @@ _MARK = "text_mark"
 """Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
 _LITTLE_LABELLED = 0.05
 """Share of unusable labels above which the annotator itself is a finding."""
+_LITTLE_OF_A_LEVEL = 0.1
+"""The same of the pictures of one level of a factor, which it is above beyond chance."""
 _UNEVEN = 0.01
 """How often labels that are missing evenly are called uneven, at most, over the levels of a factor."""
 _LOW_ACCURACY = 0.90
@@ -52,7 +55,7 @@ def undelivered_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
 def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     """Attributes of which an annotator read too little, those without the same pictures in one finding.
 
-    Too little is a part of all pictures, or of few of them all that are of one level of a factor.
+    Too little is a part of all pictures, or a larger one of those of one level of a factor.
     """
     tidy = evidence.labels
     by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
@@ -98,11 +101,26 @@ def _unusable_counts(there: pl.DataFrame, by: Sequence[str], factors: Sequence[s
 
 
 def _loses_a_level(pictures: pl.DataFrame, factors: Sequence[str]) -> bool:
-    """Whether no picture of some level of a factor, of enough to be told, has a label that can be used."""
+    """Whether some level of a factor, of enough pictures to be told, has too few labels that can be used."""
     if not pictures[_LOST].any():
         return False
-    whole = (pl.col(_N).sum() >= SMALL_N) & pl.col(_LOST).all()
-    return any(pictures.drop_nulls(one).group_by(one).agg(whole.alias(_LOST))[_LOST].any() for one in factors)
+    for levels in (_levels(pictures, factor) for factor in factors):
+        low, _ = _missed(levels)
+        whole = (levels["k"] == levels["n"]).to_numpy()
+        if (whole | ((low > _LITTLE_OF_A_LEVEL) & (levels.height > 1))).any():
+            return True
+    return False
+
+
+def _levels(pictures: pl.DataFrame, factor: str) -> pl.DataFrame:
+    """``level, n, k``: pictures of each level of a factor that has enough, and how many are lost."""
+    levels = pictures.group_by(level=factor).agg(n=pl.col(_N).sum(), k=(pl.col(_N) * pl.col(_LOST)).sum())
+    return levels.filter(pl.col("level").is_not_null(), pl.col("n") >= SMALL_N)
+
+
+def _missed(levels: pl.DataFrame) -> tuple[Floats, Floats]:
+    """Between what the share of lost pictures is in each level."""
+    return wilson(levels["k"].to_numpy(), levels["n"].to_numpy(), level=1 - _UNEVEN / max(1, levels.height))
 
 
 def _where(pictures: pl.DataFrame, factors: Sequence[str]) -> str:
@@ -114,11 +132,10 @@ def _where(pictures: pl.DataFrame, factors: Sequence[str]) -> str:
     """
     found = [(0.0, "")]
     for factor in factors:
-        levels = pictures.group_by(level=factor).agg(n=pl.col(_N).sum(), k=(pl.col(_N) * pl.col(_LOST)).sum())
-        levels = levels.filter(pl.col("level").is_not_null(), pl.col("n") >= SMALL_N)
+        levels = _levels(pictures, factor)
         if levels.height < 2:
             continue
-        low, high = wilson(levels["k"].to_numpy(), levels["n"].to_numpy(), level=1 - _UNEVEN / levels.height)
+        low, high = _missed(levels)
         levels = levels.with_columns(low=low, high=high, share=pl.col("k") / pl.col("n")).sort(
             "share", "level"
         )

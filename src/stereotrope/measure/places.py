@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,28 @@ from stereotrope.stats import cauchy_combined
 _SAMPLE = 0.5
 """Part of the images that another annotator labelled, below which an annotator's are a sample of a place."""
 
-_Sized = tuple[str | None, float, float | None, float | None]
-"""A value, the difference of its shares, and the ends of that difference's interval."""
+
+class Widest(NamedTuple):
+    """What the sides of a place may differ by.
+
+    category, value, low, high: The value whose difference may be largest, its difference and the ends of its
+        interval.
+    bound_low, bound_high: Between what the difference of any value may be if labels that are missing count,
+        as far beyond what they allow as its interval reaches; None where few are missing.
+    """
+
+    category: str | None
+    value: float
+    low: float | None
+    high: float | None
+    bound_low: float | None = None
+    bound_high: float | None = None
+
+    def inside(self, margin: float) -> bool:
+        """Whether all of it lies within ± a margin."""
+        bounds = [end for end in self[4:] if end is not None]
+        return all(end is not None and abs(end) <= margin for end in (self.low, self.high, *bounds))
+
 
 _Tests = Mapping[tuple[str, str | None], Sequence[Candidate]]
 """Tests of a place by measure and annotator."""
@@ -32,7 +52,7 @@ class Tested:
     example: One of its candidates, which says what is compared.
     p, p_least: p-value of its hypothesis, and the least that its counts could have given.
     n: Images of both sides, where images are the units of its tests.
-    widest: The value whose difference may be largest, its difference and the ends of its interval.
+    widest: What its sides may differ by; None where a test has no interval.
     on_the_margin: Whether all its tests are of differences that the margin is for.
     measures, scores: What tests it, and the scores that these compare.
     key: What stands for the place from one look to the next.
@@ -43,7 +63,7 @@ class Tested:
     p: float
     p_least: float
     n: tuple[int, int] | None
-    widest: _Sized | None
+    widest: Widest | None
     on_the_margin: bool
     measures: tuple[str, ...]
     scores: tuple[str, ...]
@@ -95,7 +115,7 @@ def most_labelled(by: _Tests) -> _Tests:
 
 
 def tested_place(
-    place: Place, by: _Tests, evidence: RunEvidence, widest: _Sized | None, look: InterimLook
+    place: Place, by: _Tests, evidence: RunEvidence, widest: Widest | None, look: InterimLook
 ) -> Tested:
     """A place with all its tests together."""
     p, least = _of_place(by.values())
@@ -117,9 +137,9 @@ def tested_place(
 
 def widest_differences(
     tests: Mapping[Place, _Tests], evidence: RunEvidence, *, level: float
-) -> dict[Place, _Sized]:
+) -> dict[Place, Widest]:
     """Of each place the value whose difference may be largest, among those that are tested, or else all."""
-    sizes: dict[Place, list[_Sized]] = {place: [] for place in tests}
+    sizes: dict[Place, list[Widest]] = {place: [] for place in tests}
     asked: list[tuple[Place, Candidate, str]] = []
     for place, by in tests.items():
         for some in by.values():
@@ -132,19 +152,37 @@ def widest_differences(
                 asked += [(place, one, name) for name in tested]
                 continue
             sizes[place] += [
-                (name, *at_level(size, evidence.level, level, least=-1.0)) for name, size in sized
+                _sized(one, name, at_level(size, evidence.level, level, least=-1.0), evidence)
+                for name, size in sized
             ]
     found = evidence.differences([(one, name) for _, one, name in asked], level, exact=True) if asked else []
-    for (place, _, name), difference in zip(asked, found, strict=True):
+    for (place, one, name), difference in zip(asked, found, strict=True):
         if difference is not None:
-            sizes[place].append((name, *difference))
-    return {
-        # Of two values that are the two sides of one, the one that came.
-        place: max(some, key=lambda one: (round(max(-(one[2] or 0.0), one[3] or 0.0), 9), one[1] > 0))
+            sizes[place].append(_sized(one, name, difference, evidence))
+    # Where a test has no interval, nothing says that its sides are alike.
+    known = {
+        place: some
         for place, some in sizes.items()
-        # Where a test has no interval, nothing says that its sides are alike.
-        if some and all(low is not None and high is not None for *_, low, high in some)
+        if some and all(one.low is not None and one.high is not None for one in some)
     }
+    return {place: _widest(some) for place, some in known.items()}
+
+
+def _sized(
+    c: Candidate, name: str | None, size: tuple[float, float | None, float | None], evidence: RunEvidence
+) -> Widest:
+    allowed = evidence.bounds(replace(c, category=name, interval=size))
+    return Widest(name, *size, *(allowed or ()))
+
+
+def _widest(some: Sequence[Widest]) -> Widest:
+    # Of two values that are the two sides of one, the one that came.
+    furthest = max(some, key=lambda one: (round(max(-(one.low or 0.0), one.high or 0.0), 9), one.value > 0))
+    low, high = [one.bound_low for one in some], [one.bound_high for one in some]
+    return furthest._replace(
+        bound_low=min((end for end in low if end is not None), default=None),
+        bound_high=max((end for end in high if end is not None), default=None),
+    )
 
 
 def _of_place(several: Iterable[Sequence[Candidate]]) -> tuple[float, float]:

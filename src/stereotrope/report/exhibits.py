@@ -189,18 +189,18 @@ class Exhibits:
         several = len(self.material.generators) > 1
         out, seen = [], set(of_finding)
         for sheet, members in of_finding.values():
-            sides = [(sheet, members, True)]
+            sides = [(sheet, members)]
             base = self._compared_with(finding, sheet, alone=len(of_finding) == 1)
             if base is not None and base.anchor not in seen:
                 seen.add(base.anchor)
                 usable = [i for i in base.usable if i not in self.material.blank]
-                sides.append((base, usable, False))
-            for side, images, pointed in sides:
+                sides.append((base, usable))
+            for side, images in sides:
                 uris = [(i, uri) for i in images if (uri := self.thumbs.best(i))][:most]
                 if uris:
                     title = f"{side.generator}: {side.title}" if several else side.title
                     shown = [{"uri": uri, "alt": self.alt(i)} for i, uri in uris]
-                    more = _how_many(len(uris), len(images), side.n_usable if pointed else len(images))
+                    more = _how_many(len(uris), len(images), side.n_usable)
                     out.append({"anchor": side.anchor, "title": title, "images": shown, "more": more})
         return out
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.escape import ellipsis, plain_line
 from stereotrope.report.material import Material, level_words, words
@@ -15,6 +17,8 @@ from stereotrope.tables import ABSENT, CAPTION, LABELLED, N_SUBJECTS
 _MOST_NOTES, _MOST_NAMED = 5, 4
 _FEW_REQUESTS = 10
 """Requests below which a share of refusals says little."""
+_UNEVEN = 3.0
+_PICTURE_STATES = ("refused", "excluded")
 _LABEL_STATES = ("unclear", "refused", "invalid")
 
 
@@ -36,11 +40,11 @@ def texts_of(counts: pl.DataFrame) -> dict[str, Any]:
 
 
 def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    """Refusals, unusable pictures, labels without a value, by model and group; of sets of several apart.
+    """Refusals, unusable pictures, labels without a value, by model and a factor; of sets of several apart.
 
     Beside them as they are headed, null where nobody knows, as of pictures that are not at hand.
     """
-    by = ["generator", *([material.row_factor] if material.row_factor else [])]
+    by = ["generator", *factor_of_missing(material)]
     seen = material.images.filter(pl.col("status") == "ok")
     usable = seen.select(*by, picture=pl.coalesce("sha256", "image_id"))
     images = _summed(material.pictures, by, "len", {s: s for s in ("ok", "refused", "excluded", ABSENT)})
@@ -66,6 +70,29 @@ def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFra
     rows = [(*(str(r[c] or "–") for c in by), *(_known(r, c, known) for c in told)) for r in records]
     heads = dict.fromkeys(map(words, by), pl.String()) | dict.fromkeys(told.values(), pl.Int64())
     return records, pl.DataFrame(rows, schema=heads, orient="row")
+
+
+def factor_of_missing(material: Material) -> list[str]:
+    """The factor by which what is missing is told: the one compared, or else one by which it is more uneven.
+
+    Uneven by χ² over its degrees of freedom, of levels of models: beyond 3, and twice that of the first.
+    """
+    found = [(_UNEVEN, material.row_factor)] if material.row_factor else []
+    for factor in material.shown:
+        for rows, states in ((material.pictures, _PICTURE_STATES), (material.every_label, _LABEL_STATES)):
+            counts = _summed(rows, ["generator", factor], "n", {state: f"_{state}" for state in states})
+            lost = counts.select(pl.sum_horizontal(f"_{state}" for state in states)).to_series().to_numpy()
+            more = 2 if factor == material.row_factor else 1
+            found.append((more * _uneven(lost, counts["n"].to_numpy()), factor))
+    return [max(found, key=lambda one: one[0])[1]] if found else []
+
+
+def _uneven(lost: NDArray[np.int64], n: NDArray[np.int64]) -> float:
+    share = lost.sum() / max(1, n.sum())
+    if not 0 < share < 1 or len(n) < 2:
+        return 0.0
+    apart = (lost - n * share) ** 2 / np.maximum(n, 1)
+    return float(apart.sum() / (share * (1 - share)) / (len(n) - 1))
 
 
 def _summed(rows: pl.DataFrame, by: Sequence[str], whole: str, states: Mapping[str, str]) -> pl.DataFrame:

@@ -8,7 +8,8 @@ from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
-from stereotrope.report.missing_counts import missing_counts, missing_table, texts_of
+from stereotrope.report.missing_counts import factor_of_missing, missing_counts, missing_table, texts_of
+from stereotrope.report.prose import listing
 from stereotrope.tables import N_SUBJECTS
 
 _MOST_REASONS = 40
@@ -18,7 +19,7 @@ _UNDELIVERED = "Asked pictures that did not come, by condition"
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     missing = missing_table(material, shown.thumbs.told)
     content = {**missing, "reasons": _reasons(material)[:_MOST_REASONS], "undelivered": None}
-    content["table"] = plain_table("What is missing, by model and group", missing, "missing")
+    content["table"] = plain_table(_title(material), missing, "missing")
     lacking = _undelivered(material)
     if lacking.height:
         content["undelivered"] = plain_table(_UNDELIVERED, texts_of(lacking), "undelivered")
@@ -26,9 +27,13 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
 
 
 def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
-    told = {"missing": ("What is missing, by model and group", missing_counts(material)[1])}
+    told = {"missing": (_title(material), missing_counts(material)[1])}
     lacking = _undelivered(material)
     return told | ({"undelivered": (_UNDELIVERED, lacking)} if lacking.height else {})
+
+
+def _title(material: Material) -> str:
+    return f"What is missing, by {listing(['model', *map(words, factor_of_missing(material))])}"
 
 
 def _undelivered(material: Material) -> pl.DataFrame:
