@@ -62,6 +62,15 @@ def test_powered_rows_stand_beside_shares_and_differences(study: Path) -> None:
     assert again.estimates.equals(run.estimates)
 
 
+def test_people_taken_for_right_check_the_judge_wherever_agreement_is_measured(study: Path) -> None:
+    rows = audit(study, measures=["share", "agreement"]).run(study / "run").estimates
+    checked = rows.filter(measure="agreement", definition="accuracy").row(0, named=True)
+    assert (checked["annotator"], checked["n"], checked["value"]) == ("judge", 40, 1.0)
+    assert rows.filter(measure="agreement", definition="observed").height == 1
+    named = audit(study, measures=["share", {"agreement": {"reference": "people"}}]).run(study / "named")
+    assert named.estimates.filter(definition="accuracy").height == 1
+
+
 def test_powered_ratios_stand_beside_female_ratios(study: Path) -> None:
     """Of the same pictures: those that are labelled neither are in neither."""
     file = study / "judge.csv"

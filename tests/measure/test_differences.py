@@ -72,6 +72,41 @@ def test_what_is_planted_in_several_prompts_is_listed_though_one_alone_could_not
     assert shown.filter(pl.col("sentence").str.contains("does not leave out 0")).equals(across)
 
 
+def with_unclear(suit: int, other: int, unclear: int, group: str) -> pl.DataFrame:
+    values = ["suit"] * suit + ["other"] * other + ["unclear"] * unclear
+    return pl.DataFrame({"value": values}).with_columns(
+        image_id=pl.format("{}{}", pl.lit(group), pl.int_range(pl.len())),
+        generator=pl.lit("m"), object=pl.lit("job"), attribute=pl.lit("clothing"), group=pl.lit(group),
+        excluded=pl.when(pl.col("value") == "unclear").then(pl.lit("unclear")),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("unclear", "verdict"), [(0, "alike"), (30, "alike"), (336, "not enough")])
+def test_nothing_is_alike_that_labels_which_are_missing_could_undo(unclear: int, verdict: str) -> None:
+    """Of 1,000 pictures of which 600 show suits, 336 unclear ones left 264 of 664: alike, it was said."""
+    women = (264, 400) if unclear > 30 else (400 - unclear, 600)
+    labels = pl.concat([with_unclear(400, 600, 0, "base"), with_unclear(*women, unclear, "women")])
+    row = measure.comparisons(measure.share_difference(labels), labels, margin=0.1).row(0, named=True)
+    assert (row["verdict"], row["margin"]) == (verdict, 0.1)
+    assert row["low"] > -0.1
+    assert row["high"] < 0.1
+    assert (row["bound_low"] is None) == (unclear <= 30)
+    if unclear > 30:
+        assert row["bound_low"] < -0.13
+        assert row["bound_high"] > 0.19
+
+
+def test_how_many_of_what_is_alike_are_of_no_attribute_is_said() -> None:
+    labels = pl.concat([with_unclear(10, 10, 0, "base"), with_unclear(11, 9, 0, "women")])
+    asked = labels.select("image_id", "generator", "object", "group", prompt_id="group", status=pl.lit("ok"))
+    tables = [
+        measure.share_difference(labels),
+        measure.refusal_rate(asked, "group", by=("generator", "object")),
+    ]
+    said = measure.findings(pl.concat(tables, how="diagonal_relaxed"), labels, margin=0.3)["sentence"][0]
+    assert "1 is alike on average, within ±0.30, all by refusal_rate_difference. Of 1 these pictures" in said
+
+
 def test_how_many_must_differ_is_said_where_one_alone_could_not_be_told() -> None:
     found = differences_of(rows_of("made", [0.5] * 100, [0.0009] * 100, [str(i) for i in range(100)]))
     assert found.able

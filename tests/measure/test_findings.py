@@ -309,6 +309,56 @@ def test_refusals_that_differ_are_found_with_their_requests() -> None:
     assert json.loads(found["image_ids"][0]) == [f"i{k}" for k in range(30, 40)]
 
 
+def test_refusals_need_no_check_of_an_instrument_to_lead(make_labels) -> None:
+    """They stood behind every difference of an annotator that a check found right."""
+    prompts = pl.DataFrame(
+        {"prompt_id": ["p", "q"], "object": "car", "group": ["base", "women"], "text": "t"}
+    )
+    images = pl.DataFrame(
+        {
+            "image_id": [f"i{k}" for k in range(400)],
+            "prompt_id": ["p"] * 200 + ["q"] * 200,
+            "generator": "m",
+            "status": ["ok"] * 320 + ["refused"] * 80,
+            "sha256": [str(k) for k in range(400)],
+        }
+    )
+    said = pl.DataFrame(
+        {
+            "subject_kind": "image",
+            "subject_id": [f"i{k}" for k in range(320)],
+            "attribute": "colour",
+            "value": ["red"] * 100 + ["blue"] * 100 + ["red"] * 90 + ["blue"] * 30,
+            "annotator": "x",
+            "status": "ok",
+        }
+    )
+    tidy = tidy_labels(prompts, images, said)
+    tables = stacked(
+        refusal_rate(with_factors(prompts, images), "group", by=("generator", "object")),
+        share_difference(tidy, value="red"),
+    )
+    told = findings(tables, tidy, proven=[("x", "colour")]).filter(list="difference")
+    assert told["kind"].to_list() == ["refusal", "share_difference"]
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_labels_that_one_group_lacks_are_told_though_few_are_missing_in_all(make_labels, counted) -> None:
+    sides = {("m", "car", f"g{at}"): {"x": 100} for at in range(20)}
+    sides["m", "car", "old"] = {"x": 60, "unclear": 40}
+    labels = make_labels(sides).with_columns(
+        excluded=pl.when(pl.col("value") == "unclear").then(pl.lit("unclear"))
+    )
+    if counted:
+        alike = [name for name in labels.columns if name != "image_id"]
+        labels = labels.group_by(alike, maintain_order=True).agg(n_subjects=pl.len())
+    (told,) = findings(share(labels), labels).filter(kind="instrument")["sentence"].to_list()
+    assert told == (
+        "40 of 2100 pictures have no label of the product colour that can be used (unclear: 40); 40 of 100 "
+        "with group “old”, but 0 of 100 with group “g0”."
+    )
+
+
 def test_attributes_that_lack_the_same_pictures_are_one_finding(make_labels) -> None:
     labels = make_labels({("m", "car", "base"): {"x": 15, "unclear": 5}}).with_columns(
         annotator=pl.lit("lexicon"), excluded=pl.when(pl.col("value") == "unclear").then(pl.lit("unclear"))

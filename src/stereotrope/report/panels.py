@@ -228,11 +228,14 @@ def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool 
     notes = []
     tested = frame.filter(pl.col("q_value").is_not_null())
     if dots and tested.height:
-        full, expected = tested.filter(pl.col("q_value") <= SIGNIFICANT).height, SIGNIFICANT * tested.height
+        full, able = tested.filter(pl.col("q_value") <= SIGNIFICANT).height, tested
+        if "p_least" in tested.columns:
+            able = tested.filter(pl.col("p_least").fill_null(0.0).fill_nan(0.0) <= SIGNIFICANT)
+        expected = SIGNIFICANT * able.height
         chance = thousands(round(expected)) if expected > 9 else f"{expected:.2g}"
         notes.append(
             f"● q ≤ {SIGNIFICANT}: {thousands(full)} of {thousands(tested.height)} rows. ○ q above it. "
-            f"If nothing differed, about {chance} "
+            f"If nothing differed, {'at most ' * (able.height < tested.height)}about {chance} "
             f"would have p ≤ {SIGNIFICANT} by chance."
         )
     if tested.height:

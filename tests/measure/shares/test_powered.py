@@ -42,11 +42,28 @@ def test_a_picture_of_which_one_cannot_say_is_left_out_with_the_reason() -> None
 
 
 def test_every_value_that_one_of_both_shows_has_a_row_and_a_cell_without_people_none() -> None:
-    machine = said(["red", "blue", "red", "red"], generator=["a", "a", "b", "b"])
-    found = ppi_share(machine, said(["grey"]))
-    assert found["category"].to_list() == ["red", "blue", "grey"] * 2
+    machine = said(["red", "blue"] * 5, generator=["a"] * 8 + ["b"] * 2)
+    found = ppi_share(machine, said(["grey"] * 5))
+    assert found["category"].to_list() == ["blue", "grey", "red"] * 2
     assert found["undefined"].to_list() == [None] * 3 + ["no usable label of the reference"] * 3
     assert found.filter(generator="b")["value"].null_count() == 3
+
+
+def test_of_fewer_than_five_pictures_that_people_labelled_there_is_no_number() -> None:
+    """One picture a side gave differences of ±1, beside the number of pictures of the annotator."""
+    machine = said(["red", "blue"] * 20, group=["women", "base"] * 20, object="car")
+    for n, reason in (
+        (0, "no usable label of the reference"),
+        (4, "fewer than 5 pictures labelled by people"),
+    ):
+        some = said(["red"] * 20).gather_every(2).head(n)
+        people = pl.concat([some, said(["red"] * 40).gather_every(2, 1)])
+        difference = ppi_difference(machine, people, value="red").row(0, named=True)
+        share = ppi_share(machine, people, value="red", by=["group"]).filter(group="women").row(0, named=True)
+        for row in (difference, share):
+            assert (row["value"], row["undefined"]) == (None, reason)
+    enough = pl.concat([said(["red"] * 10).gather_every(2), said(["red"] * 40).gather_every(2, 1)])
+    assert ppi_difference(machine, enough, value="red")["value"].null_count() == 0
 
 
 def test_a_difference_that_only_the_annotators_errors_make_goes() -> None:

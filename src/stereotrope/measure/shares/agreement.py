@@ -37,12 +37,31 @@ _BOTH_ONE = "both gave one value throughout"
 
 
 def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
-    """At the end of a run that knows the truth of its pictures, the agreement of its annotators with it."""
-    if call is not None or tables.reference is None:
+    """The agreement of annotators with what is taken for right.
+
+    Beside that of all with each other, with annotators whose labels are; at the end of a run that knows the
+    truth of its pictures, with that.
+    """
+    if call is not None:
+        return _with_people(call, tables)
+    if tables.reference is None:
         return None
     labels = tables.every_look.join(tables.reference, on="attribute", how="semi", maintain_order="left")
     known = tables.reference.join(labels, on=PAIRED, how="semi", maintain_order="left")
     return _with(known, labels, ("annotator",), tables.level, prompts=False)
+
+
+def _with_people(call: MeasureCall, tables: RunTables) -> pl.DataFrame | None:
+    if call.name != "agreement" or call.arguments.get("reference") is not None:
+        return None
+    how = {
+        name: call.arguments[name]
+        for name in ("attribute", "raters", "by", "level")
+        if name in call.arguments
+    }
+    there = [name for name in tables.references if name in set(tables.looks["annotator"])]
+    made = [agreement(tables.looks, name, **how) for name in there]
+    return pl.concat(made, how="diagonal") if made else None
 
 
 def agreement_call(

@@ -20,6 +20,9 @@ from stereotrope.stats import PoweredShare, newcombe, newcombe_p, wilson
 
 _SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
 _RATIO = "ppi_female_ratio"
+FEWEST_LABELLED = 5
+"""Pictures of a side that people must have labelled; of one the share would be 0 or 1."""
+_TOO_FEW = f"fewer than {FEWEST_LABELLED} pictures labelled by people"
 SAMPLE_UNLIKE = "sample_unlike"
 NO_RANDOM_PART = "no random part: "
 """What the method says of a sample before why."""
@@ -149,9 +152,10 @@ def ppi_share(
 
     Undefined
     ---------
-    ``no usable label``; ``no usable label of the reference``: people labelled no picture of the cell; ``no
-    label is …`` as for :func:`stereotrope.measure.share`, of the annotator or of people; ``people and the
-    annotator have no value in common``: they write them in other words.
+    ``no usable label``; ``no usable label of the reference``: people labelled no picture of the cell; ``fewer
+    than 5 pictures labelled by people``; ``no label is …`` as for :func:`stereotrope.measure.share`, of the
+    annotator or of people; ``people and the annotator have no value in common``: they write them in other
+    words.
 
     Notes
     -----
@@ -191,7 +195,7 @@ def ppi_share(
     rows = []
     for cell, categories in sampled_cells(labels, reference, attribute, value, of, by):
         claim, told = claim_of(cell.sampled), unpowered(categories)
-        if cell.n_labelled and categories and cell.trouble is None:
+        if cell.n_labelled >= FEWEST_LABELLED and categories and cell.trouble is None:
             shares = cell.powered(categories, claim, level)
             ends = wilson(shares.value * shares.n_effective, shares.n_effective, level=level)
             told = powered_numbers([cell], claim, "Wilson", [shares], shares.value, *ends, categories)
@@ -280,7 +284,8 @@ def ppi_difference(
         if cell.key[-1] == baseline:
             continue
         base, told = reference_of(cell.key[:-1], bases.get(cell.attribute, {})), unpowered(categories)
-        if base is not None and min(cell.n_labelled, base.n_labelled) and categories and not cell.trouble:
+        labelled = min(cell.n_labelled, base.n_labelled) if base is not None else 0
+        if base is not None and labelled >= FEWEST_LABELLED and categories and not cell.trouble:
             claim = claim_of(cell.sampled, base.sampled)
             sides = [side.powered(categories, claim, level) for side in (cell, base)]
             counts = [x for side in sides for x in (side.value * side.n_effective, side.n_effective)]
@@ -292,6 +297,8 @@ def ppi_difference(
                 numbers |= {"p_value": p, "method": f"{numbers['method']}; p: where this interval reaches 0"}
         row = {"measure": "ppi_difference", **powered_row(cell, by, level), "contrast": group}
         row |= {"reference": baseline, "n_reference": base.pictures.height if base else 0}
+        if base is not None and cell.n_labelled and 0 < labelled < FEWEST_LABELLED:
+            row["undefined"] = cell.trouble or _TOO_FEW
         rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return with_q_values(estimate_frame(rows, factors=by))
 
@@ -305,9 +312,15 @@ def powered_row(cell: SampledCell, by: Sequence[str], level: float) -> dict[str,
         "level": level,
         "n": cell.pictures.height,
         "excluded": cell.excluded,
-        "undefined": cell.trouble or (NO_REFERENCE if cell.pictures.height else NO_LABEL),
+        "undefined": cell.trouble or _why_not(cell),
         "source": _SOURCE,
     }
+
+
+def _why_not(cell: SampledCell) -> str:
+    if not cell.pictures.height:
+        return NO_LABEL
+    return _TOO_FEW if 0 < cell.n_labelled < FEWEST_LABELLED else NO_REFERENCE
 
 
 def unpowered(categories: Sequence[str]) -> dict[str | None, dict[str, Any]]:

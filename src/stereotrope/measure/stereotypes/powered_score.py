@@ -8,7 +8,12 @@ import polars as pl
 from stereotrope.measure.contract import PAPER, MeasureCall, register
 from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.setting import RunTables
-from stereotrope.measure.shares.powered import people_beside, powered_numbers, powered_row
+from stereotrope.measure.shares.powered import (
+    FEWEST_LABELLED,
+    people_beside,
+    powered_numbers,
+    powered_row,
+)
 from stereotrope.measure.shares.sampled import SampledCell, sampled_cells
 from stereotrope.measure.stereotypes.score import NO_TRUE_SHARE, true_share_of
 from stereotrope.measure.stereotypes.true_shares import checked_true_shares
@@ -148,7 +153,7 @@ def _rows(
             "flags": {"assumed": told["_assumed"]},
         }
     score, difference = ({**shared, "measure": f"ppi_stereotype_{kind}"} for kind in ("score", "difference"))
-    if told is None or not cell.n_labelled or cell.trouble is not None:
+    if told is None or cell.n_labelled < FEWEST_LABELLED or cell.trouble is not None:
         return [score, difference]
     claim = claim_of(cell.sampled)
     share = cell.powered([category], claim, level)
