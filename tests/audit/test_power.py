@@ -425,6 +425,23 @@ def test_the_command_says_it_in_words_and_for_scripts(tmp_path, monkeypatch) -> 
     assert one["smallest_shift"] <= 0.8
 
 
+def test_that_more_pictures_of_few_prompts_tell_no_more_is_said(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("stereotrope.audit.power._PLACES", 24)
+    monkeypatch.chdir(tmp_path)
+    of_prompts(tmp_path, 4, 5)
+    text = (
+        "prompts: prompts.csv\nbaseline: {group: base}\nimages_per_prompt: 5\ngenerators: [calibrated]\n"
+        "annotators: [colour]\n"
+    )
+    (tmp_path / "audit.yaml").write_text(text + QUICK, encoding="utf-8")
+    words = CliRunner().invoke(app, ["power", "audit.yaml"])
+    assert words.exit_code == 0, words.output
+    said = " ".join(words.output.split())
+    assert "more than 5000 – " in said
+    assert "More pictures of 4 prompts tell no more beside" in said
+    assert "add prompts" in said
+
+
 def test_shuffles_of_many_prompts_are_as_many_as_p_needs(tmp_path) -> None:
     """With eight pictures of eight prompts, pictures would be the units."""
     rows = ["text,group", *(f"a {thing} for {g},{g}" for thing in THINGS for g in ("base", "us"))]

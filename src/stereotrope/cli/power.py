@@ -181,8 +181,14 @@ def _print_found(power: Power, told: dict[str, Any], out: Console) -> None:
     ]
     print_rows("", columns, [_found(one) for one in told["found"]], out, named=1)
     out.print()
-    clustered = power.most_prompts > 1
+    prompts = power.most_prompts
+    clustered = prompts > 1
+    few = (
+        f"More pictures of {prompts} prompts tell no more beside {of}: add prompts, compare fewer attributes "
+        "or conditions, or take conditions together (`within`)."
+    )
     for line in (
+        few if clustered and all(one["pictures"] is None for one in told["found"]) else "",
         f"Where nothing differs, {told['alike']:.0%} end as alike within ±{told['alike_within']:g}.",
         f"Simulated with the audit's own measures, to about {power.error:.2f}; baseline shares are drawn "
         "evenly from all that are possible, and every picture has a usable label.",
@@ -199,7 +205,7 @@ def _found(one: dict[str, Any]) -> list[str]:
         _NONE if shift is None else f"{shift:.2f}",
         f"{one['power']:.0%}",
         "more than 5000" if n is None else str(n),
-        _price(one["cost"]),
+        "–" if n is None else _price(one["cost"]),
     ]
 
 

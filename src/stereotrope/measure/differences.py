@@ -234,11 +234,9 @@ class Differences:
         n, rest = (list(verdicts.values()).count(one) for one in ("alike", "not enough"))
         within = f"within ±{decimals_of(self.margin)}"
         if not n:
-            some = rest and self.found and self.margin
-            return (
-                f" Of {_thousands(rest)} these pictures cannot say whether they are alike {within}."
-                * bool(some)
-            )
+            some = sum(self.places[one].on_the_margin for one, how in verdicts.items() if how == "not enough")
+            told = f" Of {_thousands(some)} these pictures cannot say whether they are alike {within}."
+            return told if some and self.found and self.margin else ""
         of_none = [place for place, one in self.places.items() if one.example.attribute is None]
         alike = [place for place in of_none if verdicts[place] == "alike"]
         by = ", ".join(sorted({name for place in alike for name in self.places[place].measures}))

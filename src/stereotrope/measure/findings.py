@@ -337,6 +337,8 @@ def _row(
         if (bounds := evidence.bounds(c)) is not None:
             ends = " and ".join(map(decimals_of, bounds))
             sentence += f"; labels are missing, and with these it may be between {ends}"
+    if name == "common" and _seems_to_differ(c, counts, evidence, differences):
+        sentence = f"{sentence.removesuffix('.')}; whether they differ these pictures cannot say"
     if words := unlike.get(_identity(c)):
         sentence += f"; {words}"
     contrast, reference = c.compared
@@ -361,6 +363,17 @@ def _row(
         "q_value": c.q,
         "image_ids": json.dumps(images, ensure_ascii=False),
     }
+
+
+def _seems_to_differ(
+    c: Candidate, counts: Mapping[str, Any], evidence: RunEvidence, differences: Differences
+) -> bool:
+    """Whether a description stands beside another share of its reference, though no test tells them apart."""
+    place = place_of(c, evidence)
+    if place not in differences.places or differences.verdict(place) != "not enough":
+        return False
+    k, n, j, m = (counts.get(name) or 0 for name in _COUNTED)
+    return min(n, m) > 0 and abs(k / n - j / m) > differences.margin
 
 
 def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str], dict[str, Any]]:
