@@ -179,7 +179,8 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     constant = [c for c in scope if frame[c].n_unique() == 1 and frame.height > 1]
     scope = [c for c in scope if c not in constant]
     if constant:
-        caption += ". In every row: " + ", ".join(f"{words(c)} {frame[c][0]}" for c in constant)
+        alike = ", ".join(f"{words(c)} {frame[c][0]}" for c in constant)
+        caption = f"{caption.removesuffix('.')}. In every row: {alike}"
     several = len(series_in(frame)) > 1
     told = [column for name, column in _COLUMNS.items() if name in _ALWAYS or name in filled]
     heads = [*["measure"] * several, *(words(c) for c in scope), *(head for head, _ in told)]
