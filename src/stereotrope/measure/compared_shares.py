@@ -10,7 +10,7 @@ from stereotrope.measure.cell_table import CellTable
 from stereotrope.stats import ICC_GRID, special
 from stereotrope.stats.arrays import Floats
 
-_REACHES = np.array([0.7, 1.3, 1.96, 2.6, 3.3, 4.2, 5.5, 7.5])
+_REACHES = np.array([1.0, 1.96, 2.8, 4.0, 5.5, 7.5])
 """Of how many standard errors intervals are asked what seeds do to them."""
 _SIDES = (("cell", "k", "n", "clustered"), ("other", "j", "n_other", "clustered_other"))
 
@@ -22,7 +22,7 @@ class ComparedShares(NamedTuple):
     correlation: Of both, for :func:`stereotrope.stats.newcombe`.
     seeds: Correlation of what seeds do to one side alone, on average; 0 where none are shared.
     known: The part of the variance of the difference that is there without it, in (0, 1], of intervals that
-        reach each of :data:`_REACHES`; shape ``(8, …)``.
+        reach each of :data:`_REACHES`; shape ``(6, …)``.
     """
 
     effective: tuple[Floats, Floats, Floats, Floats]
@@ -81,6 +81,9 @@ def _trials(
 ) -> tuple[Floats, Floats]:
     """Effective numbers of both sides, shape (2, n): by what prompts make alike, and by what seeds do too."""
     trials = table.trials(level, seeds=False)
+    # All values of a pair have the same.
+    first, pair = np.unique(rows["pair"].to_numpy(), return_index=True, return_inverse=True)[1:]
+    rows, across = rows[first], None if across is None else across[first]
     alone, both = np.empty((2, 2, rows.height))
     for side, (cell, _, of, clustered) in enumerate(_SIDES):
         at, n = rows[cell].to_numpy().astype(np.int64), rows[of].to_numpy().astype(np.float64)
@@ -89,7 +92,7 @@ def _trials(
         both[side] = alone[side]
         if across is not None:
             both[side] = np.where(by_prompt, table.trials_of(at, across, level), n)
-    return alone, both
+    return alone[:, pair], both[:, pair]
 
 
 def _seeds_apart(table: CellTable, rows: pl.DataFrame) -> Floats | None:
