@@ -96,7 +96,7 @@ def test_nothing_is_alike_that_labels_which_are_missing_could_undo(unclear: int,
         assert row["bound_high"] > 0.19
 
 
-def test_how_many_of_what_is_alike_are_of_no_attribute_is_said() -> None:
+def test_how_many_of_what_is_alike_are_in_labels_is_said() -> None:
     labels = pl.concat([with_unclear(10, 10, 0, "base"), with_unclear(11, 9, 0, "women")])
     asked = labels.select("image_id", "generator", "object", "group", prompt_id="group", status=pl.lit("ok"))
     tables = [
@@ -104,7 +104,9 @@ def test_how_many_of_what_is_alike_are_of_no_attribute_is_said() -> None:
         measure.refusal_rate(asked, "group", by=("generator", "object")),
     ]
     said = measure.findings(pl.concat(tables, how="diagonal_relaxed"), labels, margin=0.3)["sentence"][0]
-    assert "1 is alike on average, within ±0.30, all by refusal_rate_difference. Of 1 these pictures" in said
+    assert (
+        "1 is alike on average, within ±0.30, none of them in what is labelled. Of 1 these pictures" in said
+    )
 
 
 def test_how_many_must_differ_is_said_where_one_alone_could_not_be_told() -> None:

@@ -229,7 +229,7 @@ class Differences:
         return f" {_thousands(n)}{more} {'was' if n == 1 else 'were'} found at an earlier look." if n else ""
 
     def _alike(self) -> str:
-        """How many of the others are alike, and how many of these are of no attribute, such as refusals."""
+        """How many of the others are alike, and how many of these not in refusals, say, but in labels."""
         verdicts = {place: self.verdict(place) for place in self.places}
         n, rest = (list(verdicts.values()).count(one) for one in ("alike", "not enough"))
         within = f"within ±{decimals_of(self.margin)}"
@@ -237,11 +237,11 @@ class Differences:
             some = sum(self.places[one].on_the_margin for one, how in verdicts.items() if how == "not enough")
             told = f" Of {_thousands(some)} these pictures cannot say whether they are alike {within}."
             return told if some and self.found and self.margin else ""
-        of_none = [place for place, one in self.places.items() if one.example.attribute is None]
-        alike = [place for place in of_none if verdicts[place] == "alike"]
-        by = ", ".join(sorted({name for place in alike for name in self.places[place].measures}))
-        many = "all" if len(alike) == n else f"{_thousands(len(alike))} of them"
-        which = f", {many} by {by}" if alike and len(of_none) < len(self.places) else ""
+        labelled = {place for place, one in self.places.items() if one.example.attribute is not None}
+        seen = sum(how == "alike" and place in labelled for place, how in verdicts.items())
+        many = "none" if not seen else _thousands(seen)
+        several = 0 < len(labelled) < len(self.places) and seen < n
+        which = f", {many} of them in what is labelled" if several else ""
         others = f" Of {_thousands(rest)} these pictures cannot say which." if rest else ""
         return f" {_thousands(n)} {'is' if n == 1 else 'are'} alike on average, {within}{which}.{others}"
 
