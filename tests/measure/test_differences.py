@@ -480,14 +480,18 @@ def test_what_is_planted_in_several_prompts_of_whole_audits_is_listed(
     prompts: int, icc: float, capsys
 ) -> None:
     made = Made(prompts=prompts, icc=icc, planted=0.1, shift=0.6)
-    false, power = [], []
+    false, power, n_told, n_false = [], [], 0, 0
     for seed in range(8):
         labels, truth = made_labels(made, seed)
         told = listed(measure.findings(measured(labels), labels, limit=100_000))
+        n_told, n_false = n_told + len(told), n_false + len(told - truth)
         false.append(len(told - truth) / max(1, len(told)))
         power.append(len(told & truth) / max(1, len(truth)))
     with capsys.disabled():
-        print(f"\n{prompts} prompts, {icc}: false {np.mean(false):.3f}, power {np.mean(power):.3f}")
+        print(
+            f"\n{prompts} prompts, {icc}: told {n_told}, of them false {n_false}, part {np.mean(false):.3f}"
+        )
+        print(f"standard error {np.std(false, ddof=1) / math.sqrt(8):.3f}, power {np.mean(power):.3f}")
     assert np.mean(false) <= 0.05 + 2 * np.std(false) / math.sqrt(len(false))
     assert np.mean(power) >= 0.44
 
