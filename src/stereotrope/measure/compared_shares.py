@@ -12,6 +12,8 @@ from stereotrope.stats.arrays import Floats
 
 _REACHES = np.array([1.0, 1.96, 2.8, 4.0, 5.5, 7.5])
 """Of how many standard errors intervals are asked what seeds do to them."""
+_ALL = 1 - 1e-9
+"""Part of the variance from which on seeds add nothing but rounding."""
 _SIDES = (("cell", "k", "n", "clustered"), ("other", "j", "n_other", "clustered_other"))
 
 
@@ -41,11 +43,11 @@ class ComparedShares(NamedTuple):
         beyond = z * np.sqrt(known[-1])
         left = [np.interp(*of) for of in zip(z, reached.T, [_REACHES] * len(z), strict=True)]
         shrunk = np.where(z > reached[-1], beyond, np.where(z < reached[0], z * np.sqrt(known[0]), left))
-        return np.asarray(np.where(known[0] < 1, np.maximum(p, 2 * special.ndtr(-shrunk)), p))
+        return np.asarray(np.where(known[0] < _ALL, np.maximum(p, 2 * special.ndtr(-shrunk)), p))
 
     def words(self, row: int) -> str:
         """What the method says of seeds."""
-        return f"; shared seeds, correlation {self.seeds[row]:.2f} apart" if self.known[0, row] < 1 else ""
+        return f"; shared seeds, correlation {self.seeds[row]:.2f} apart" if self.known[0, row] < _ALL else ""
 
 
 def compared_shares(

@@ -365,16 +365,24 @@ class RunEvidence:
 
         As far beyond the least and the greatest that these allow as its interval reaches beyond what is seen.
         """
-        allowed, known = c.bounds, c.interval
+        size = c.interval
+        if size is None and not c.sentence and c.category is not None:
+            size = self.difference(c, c.category, c.level or self.level)
+        return None if size is None else self.bounds_of(c, c.category, size)
+
+    def bounds_of(
+        self, c: Candidate, category: str | None, size: tuple[float, float | None, float | None]
+    ) -> tuple[float, float] | None:
+        """The same of a value of a candidate whose difference has such an interval."""
+        allowed = c.bounds
         if not c.sentence:
-            if c.wording is None or c.attribute is None or c.category is None:
+            if c.wording is None or c.attribute is None or category is None:
                 return None
             scopes = c.scope, c.wording.reference_scope(c.scope)
-            allowed = self.pictures.bounds(c.attribute, scopes, c.category)
-            known = known or self.difference(c, c.category, c.level or self.level)
-        if allowed is None or known is None:
+            allowed = self.pictures.bounds(c.attribute, scopes, category)
+        if allowed is None:
             return None
-        value, *ends = known
+        value, *ends = size
         low, high = (0.0 if end is None else end - value for end in ends)
         return max(-1.0, allowed[0] + low), min(1.0, allowed[1] + high)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,8 +171,7 @@ def widest_differences(
 def _sized(
     c: Candidate, name: str | None, size: tuple[float, float | None, float | None], evidence: RunEvidence
 ) -> Widest:
-    allowed = evidence.bounds(replace(c, category=name, interval=size))
-    return Widest(name, *size, *(allowed or ()))
+    return Widest(name, *size, *(evidence.bounds_of(c, name, size) or ()))
 
 
 def _widest(some: Sequence[Widest]) -> Widest:

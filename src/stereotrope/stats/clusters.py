@@ -202,6 +202,13 @@ def _flips(m: int) -> Floats:
 
 def _counted(steps: _Ints, seen: int, chosen: int) -> tuple[float, float]:
     """p and least p of one comparison, by how many choices have each sum."""
+    # Rare values of an open attribute come from clusters alike again and again.
+    return _counted_out(np.sort(steps).tobytes(), int(seen), chosen)
+
+
+@lru_cache(maxsize=50_000)
+def _counted_out(rising: bytes, seen: int, chosen: int) -> tuple[float, float]:
+    steps = np.frombuffer(rising, np.int64)
     ways = _chosen(steps, chosen)
     far = np.abs(steps.size * np.arange(ways.size) - chosen * steps.sum())
     p, least = (float(ways[far >= end].sum() / ways.sum()) for end in (seen, far[ways > 0].max()))

@@ -130,13 +130,18 @@ def _grid(width: int) -> tuple[NDArray[np.int64], Floats]:
 
 
 class _Sums:
-    """Sums over values of score and count, sides being tossed for: cumulants of tilted distributions."""
+    """Sums over values of score and count, sides being tossed for: cumulants of tilted distributions.
+
+    Values that come as often have the same: they are worked out once.
+    """
 
     def __init__(self, pooled: NDArray[np.int64], n: int, m: int) -> None:
+        pooled, self.times = _distinct(pooled)
         c, least = pooled[:, :, None], np.maximum(0, pooled - m)
         widths = np.minimum(pooled, n) - least
         if n <= _EVERY_COUNT:
-            x, steps = np.arange(n + 1), np.ones(n + 1)
+            x = least[:, :, None] + np.arange(widths.max(initial=0) + 1)
+            steps = np.ones(x.shape)
         else:
             grids = {width: _grid(width) for width in np.unique(widths).tolist()}
             longest = max(len(grid) for grid, _ in grids.values())
@@ -145,7 +150,7 @@ class _Sums:
                 grid, step = grids[int(width)]
                 x[at][: len(grid)], steps[at][: len(grid)] = least[at] + grid, step
         y = c - x
-        possible = (x >= 0) & (y >= 0) & (y <= m)
+        possible = (x >= 0) & (x <= n) & (y >= 0) & (y <= m)
         self.x, y = np.where(possible, x, 0.0), np.where(possible, y, 0.0)
         self.score = np.where(possible, js_terms(self.x / n, y / m), 0.0)
         ways = special.gammaln(c + 1.0) - special.gammaln(self.x + 1.0) - special.gammaln(y + 1.0)
@@ -163,16 +168,29 @@ class _Sums:
         scored = p * self.score
         counted = p * x
         f, k = scored.sum(axis=2), counted.sum(axis=2)
-        return np.stack(
+        of_values = np.stack(
             [
-                (most + np.log(total)).sum(axis=(1, 2)),
-                f.sum(axis=1),
-                k.sum(axis=1),
-                ((scored * self.score).sum(axis=2) - f * f).sum(axis=1),
-                ((counted * x).sum(axis=2) - k * k).sum(axis=1),
-                ((scored * x).sum(axis=2) - f * k).sum(axis=1),
+                (most + np.log(total))[:, :, 0],
+                f,
+                k,
+                (scored * self.score).sum(axis=2) - f * f,
+                (counted * x).sum(axis=2) - k * k,
+                (scored * x).sum(axis=2) - f * k,
             ]
         )
+        return np.asarray((of_values * self.times).sum(axis=2))
+
+
+def _distinct(pooled: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
+    """By row the different counts, none where there are fewer, and how many values have each."""
+    rising = np.sort(pooled, axis=1)
+    at = np.zeros(rising.shape, np.int64)
+    at[:, 1:] = np.cumsum(rising[:, 1:] != rising[:, :-1], axis=1)
+    row = np.arange(len(rising))[:, None]
+    counts, times = np.zeros((2, len(rising), at.max(initial=0) + 1), np.int64)
+    counts[row, at] = rising
+    np.add.at(times, (row, at), 1)
+    return counts, times.astype(np.float64)
 
 
 def _approximated(few: NDArray[np.int64], many: NDArray[np.int64], n: int, m: int) -> Floats:
