@@ -32,8 +32,8 @@ _CELL, _PLACE = "cell", "\0place"
 """Columns with the number of a cell, and of its combination of factors, under a name that no factor has."""
 _DISCOVERED_FOR = ("generator", "object")
 """Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
-_AT_ONCE = 256
-"""Values whose counts of all prompts are in memory at once."""
+_AT_ONCE, _COUNTS_AT_ONCE = 256, 1_000_000
+"""Values whose counts of all prompts are in memory at once, and how many counts of many values are."""
 
 _Ints = NDArray[np.int64]
 
@@ -153,8 +153,13 @@ class CellTable:
         asked = self.values.filter(clustered).sort(_CELL, "value").select(_CELL, "value")
         if asked.is_empty():
             return asked, np.zeros((0, ICC_GRID.size))
-        prompts = self.clusters(asked[_CELL], asked["value"])
-        return asked, icc_evidence(prompts.k, prompts.n, prompts.starts)
+        ends = np.cumsum(self.sizes[asked[_CELL].to_numpy()])
+        parts = np.split(np.arange(asked.height), np.flatnonzero(np.diff(ends // _COUNTS_AT_ONCE)) + 1)
+        told = []
+        for part in (asked[some] for some in parts):
+            prompts = self.clusters(part[_CELL], part["value"])
+            told.append(icc_evidence(prompts.k, prompts.n, prompts.starts))
+        return asked, np.concatenate(told)
 
     def evidence(self, cell: pl.Series, category: pl.Series) -> Floats:
         """What the prompts of each of some cells say of the intra-class correlation of a value's share."""

@@ -161,7 +161,9 @@ def _icc_evidence(condition: Ints, prompt: Codes, value: Codes) -> tuple[Ints, F
     usable = (value >= 0) & (prompt >= 0)
     images = pl.DataFrame([of[usable] for of in (condition, prompt, value)], ["condition", "prompt", "value"])
     units = images.group_by("condition", "prompt").agg(n=pl.len())
-    units = units.filter(pl.len().over("condition") >= FEWEST_PROMPTS)
+    # Prompts of one picture each say nothing.
+    several = (pl.len() >= FEWEST_PROMPTS) & (pl.col("n").max() > 1)
+    units = units.filter(several.over("condition"))
     shown = images.select("condition", "value").unique().join(units, on="condition")
     keys = ["condition", "value", "prompt"]
     counts = shown.join(images.group_by(keys).agg(k=pl.len()), on=keys, how="left").sort(keys)
