@@ -276,31 +276,36 @@ def test_what_is_deterministic_with_and_without_the_cue_is_told_once(make_labels
     ]
 
 
-def test_refusals_that_differ_are_found_with_their_requests() -> None:
+def requests_of(colours: list[str], asked: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two conditions asked as often, the last of the second refused, and labels of the others."""
     prompts = pl.DataFrame(
         {"prompt_id": ["p", "q"], "object": "car", "group": ["base", "women"], "text": "t"}
     )
     images = pl.DataFrame(
         {
-            "image_id": [f"i{k}" for k in range(40)],
-            "prompt_id": ["p"] * 20 + ["q"] * 20,
+            "image_id": [f"i{k}" for k in range(2 * asked)],
+            "prompt_id": ["p"] * asked + ["q"] * asked,
             "generator": "m",
-            "status": ["ok"] * 30 + ["refused"] * 10,
-            "sha256": [str(k) for k in range(38)] + ["0", "1"],
+            "status": ["ok"] * len(colours) + ["refused"] * (2 * asked - len(colours)),
+            "sha256": [str(k) for k in range(2 * asked - 2)] + ["0", "1"],
         }
     )
     said = pl.DataFrame(
         {
             "subject_kind": "image",
-            "subject_id": [f"i{k}" for k in range(30)],
+            "subject_id": [f"i{k}" for k in range(len(colours))],
             "attribute": "colour",
-            "value": "red",
+            "value": colours,
             "annotator": "x",
             "status": "ok",
         }
     )
-    table = refusal_rate(with_factors(prompts, images), "group", by=("generator", "object"))
-    found = findings(table, tidy_labels(prompts, images, said))
+    refusals = refusal_rate(with_factors(prompts, images), "group", by=("generator", "object"))
+    return refusals, tidy_labels(prompts, images, said)
+
+
+def test_refusals_that_differ_are_found_with_their_requests() -> None:
+    found = findings(*requests_of(["red"] * 30, 20))
     assert found["kind"].to_list() == ["refusal"]
     assert found["sentence"][0] == (
         "10 of 20 requests for the car for women are refused; "
@@ -309,35 +314,10 @@ def test_refusals_that_differ_are_found_with_their_requests() -> None:
     assert json.loads(found["image_ids"][0]) == [f"i{k}" for k in range(30, 40)]
 
 
-def test_refusals_need_no_check_of_an_instrument_to_lead(make_labels) -> None:
+def test_refusals_need_no_check_of_an_instrument_to_lead() -> None:
     """They stood behind every difference of an annotator that a check found right."""
-    prompts = pl.DataFrame(
-        {"prompt_id": ["p", "q"], "object": "car", "group": ["base", "women"], "text": "t"}
-    )
-    images = pl.DataFrame(
-        {
-            "image_id": [f"i{k}" for k in range(400)],
-            "prompt_id": ["p"] * 200 + ["q"] * 200,
-            "generator": "m",
-            "status": ["ok"] * 320 + ["refused"] * 80,
-            "sha256": [str(k) for k in range(400)],
-        }
-    )
-    said = pl.DataFrame(
-        {
-            "subject_kind": "image",
-            "subject_id": [f"i{k}" for k in range(320)],
-            "attribute": "colour",
-            "value": ["red"] * 100 + ["blue"] * 100 + ["red"] * 90 + ["blue"] * 30,
-            "annotator": "x",
-            "status": "ok",
-        }
-    )
-    tidy = tidy_labels(prompts, images, said)
-    tables = stacked(
-        refusal_rate(with_factors(prompts, images), "group", by=("generator", "object")),
-        share_difference(tidy, value="red"),
-    )
+    refusals, tidy = requests_of(["red"] * 100 + ["blue"] * 100 + ["red"] * 90 + ["blue"] * 30, 200)
+    tables = stacked(refusals, share_difference(tidy, value="red"))
     told = findings(tables, tidy, proven=[("x", "colour")]).filter(list="difference")
     assert told["kind"].to_list() == ["refusal", "share_difference"]
 

@@ -18,6 +18,7 @@ _MOST_NOTES, _MOST_NAMED = 5, 4
 _FEW_REQUESTS = 10
 """Requests below which a share of refusals says little."""
 _UNEVEN = 3.0
+"""χ² over its degrees of freedom from which on what is missing hangs on a factor."""
 _PICTURE_STATES = ("refused", "excluded")
 _LABEL_STATES = ("unclear", "refused", "invalid")
 

@@ -75,10 +75,11 @@ def icc_priors(evidence: Sequence[Floats] | Floats, levels: _Levels = ()) -> Flo
 
     Every correlation is as likely before. What other cells say together is believed up to a standard
     deviation of 0.15 of the square root of the correlation, by which cells differ, or of 0.35, or not at all:
-    as each of these foretells what cells say by what the others do (:func:`as_foretold`). The same of cells
-    that have a level of a factor in common, such as those of a baseline: with a probability of 0.5
-    beforehand it is these that tell, of one factor as likely as of another, and then as it foretells, beside
-    what all cells do, what the cells of that level say.
+    as each of these foretells what cells say by what the others do (:func:`as_foretold`), which makes
+    :math:`π_{0c}`. Cells that have a level of one of :math:`F` factors in common, such as those of a
+    baseline, may tell of one another instead, up to 0.15 or 0.35: such a way :math:`w` is as probable in each
+    cell of level :math:`l` as :math:`\frac{0.5}{2F} Π_{c ∈ l} L_{wc}/L_{0c}` beside 0.5 for :math:`π_{0c}`,
+    with :math:`L` as of :func:`as_foretold`.
 
     evidence: Of each cell its log-likelihoods (:func:`icc_evidence`).
     levels: Of each factor the level of each cell, as a number from 0 on; shape ``(factors, cells)``.

@@ -113,9 +113,9 @@ class CodedLabels:
     def _icc_priors(self) -> Floats:
         """Of each condition and attribute, shape (n_conditions, n_attributes, 16)."""
         condition, levels = self._conditions
-        annotators = [[*self.factors, self.group].index("annotator")] if "annotator" in self.factors else []
         # What several annotators say of the same pictures is not known several times.
-        kin = levels[annotators].sum(axis=0)
+        apart = "annotator" in self.factors
+        kin = levels[self.factors.index("annotator")] if apart else np.zeros(levels.shape[1], np.int64)
         found = np.tile(icc_priors([]), (levels.shape[1], len(self.attributes), 1))
         for at, value in enumerate(self.codes.T):
             some, told = _icc_evidence(condition, self.prompts, value)
