@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise, product
 from math import comb
 from typing import Any
@@ -14,7 +15,7 @@ import polars as pl
 from scipy import special
 
 from stereotrope.measure import estimate_frame
-from stereotrope.measure.cells import Cell, Peers, bound_columns, excluded_columns
+from stereotrope.measure.cells import Cell, bound_columns, excluded_columns, tell_one_another
 from stereotrope.measure.units import claim_of
 from stereotrope.stats import (
     ICC_GRID,
@@ -34,6 +35,14 @@ from stereotrope.stats import (
     shared_correlation,
     wilson,
 )
+
+
+@dataclass
+class KnownCell(Cell):
+    """A cell, and those of its attribute and annotator."""
+
+    family: list[Cell] = field(default_factory=list)
+
 
 _LEFT = {"unclear", "unknown", "not applicable"}
 Row = dict[str, Any]
@@ -65,14 +74,14 @@ def made_labels(seed: int, *, prompts: int, pictures: int, shared: bool = False)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def cells_of(labels: pl.DataFrame, by: Sequence[str], of: Sequence[str] | None = None) -> list[Cell]:
+def cells_of(labels: pl.DataFrame, by: Sequence[str], of: Sequence[str] | None = None) -> list[KnownCell]:
     """The cells of labels, counted label by label."""
-    cells: dict[Any, Cell] = {}
+    cells: dict[Any, KnownCell] = {}
     design: dict[Any, int] = {}
     for row in labels.to_dicts():
         key = tuple(row[name] for name in by)
         design.setdefault(key, len(design))
-        cell = cells.setdefault((row["attribute"], key), Cell(key, row["attribute"]))
+        cell = cells.setdefault((row["attribute"], key), KnownCell(key, row["attribute"]))
         value, times = row["value"], row.get("n_subjects", 1)
         why = row.get("excluded") or ("missing" if value is None else value if value in _LEFT else None)
         if why is None and of is not None and value not in of:
@@ -88,16 +97,16 @@ def cells_of(labels: pl.DataFrame, by: Sequence[str], of: Sequence[str] | None =
             own = [i for i, name in enumerate(by) if name in ("generator", "object")]
             inside = any(all(k[i] == key[i] for i in own) for k in known)
             if levels and (inside or not 0 < len(own) < len(by)):
-                cells.setdefault((attribute, key), Cell(key, attribute))
-        families: dict[Any, list[Cell]] = {}
+                cells.setdefault((attribute, key), KnownCell(key, attribute))
+        families: dict[Any, list[KnownCell]] = {}
         for (name, key), cell in cells.items():
             if name == attribute:
                 kin = key[by.index("annotator")] if "annotator" in by else None
                 families.setdefault(kin, []).append(cell)
         for members in families.values():
-            peers = Peers(members)
+            tell_one_another(members)
             for cell in members:
-                cell.peers = peers
+                cell.family = members
     return sorted(cells.values(), key=lambda cell: (cell.attribute, design[cell.key]))
 
 
@@ -105,7 +114,7 @@ def raised(**flags: bool) -> str | None:
     return ",".join(flag for flag, up in flags.items() if up) or None
 
 
-def shares(cells: list[Cell], by: Sequence[str], level: float) -> pl.DataFrame:
+def shares(cells: list[KnownCell], by: Sequence[str], level: float) -> pl.DataFrame:
     """``share`` of every value that is seen of an attribute."""
     totals: dict[str, Counter[str]] = {}
     for cell in cells:
@@ -125,7 +134,7 @@ def shares(cells: list[Cell], by: Sequence[str], level: float) -> pl.DataFrame:
     return estimate_frame(rows, factors=by)
 
 
-def baseline_of(cell: Cell, cells: list[Cell], baseline: str) -> Cell | None:
+def baseline_of(cell: KnownCell, cells: list[KnownCell], baseline: str) -> KnownCell | None:
     """The cell of the baseline; of those that fit the one with the fewest levels left open."""
     fitting = [
         one
@@ -137,12 +146,14 @@ def baseline_of(cell: Cell, cells: list[Cell], baseline: str) -> Cell | None:
     return min(fitting, key=lambda one: one.key.count(None), default=None)
 
 
-def compared(cells: list[Cell], baseline: str | None, pairs: bool) -> Iterator[tuple[Cell, Cell | None]]:
+def compared(
+    cells: list[KnownCell], baseline: str | None, pairs: bool
+) -> Iterator[tuple[KnownCell, KnownCell | None]]:
     others = [cell for cell in cells if cell.key[-1] != baseline]
     if baseline is not None:
         yield from ((cell, baseline_of(cell, cells, baseline)) for cell in others)
     if pairs:
-        together: dict[Any, list[Cell]] = {}
+        together: dict[Any, list[KnownCell]] = {}
         for cell in others:
             together.setdefault((cell.attribute, cell.key[:-1]), []).append(cell)
         for members in together.values():
@@ -150,7 +161,7 @@ def compared(cells: list[Cell], baseline: str | None, pairs: bool) -> Iterator[t
 
 
 def differences(
-    cells: list[Cell], by: Sequence[str], *, baseline: str | None, pairs: bool, level: float, mid_p: bool
+    cells: list[KnownCell], by: Sequence[str], *, baseline: str | None, pairs: bool, level: float, mid_p: bool
 ) -> pl.DataFrame:
     """``share_difference`` of every value that one of both sides shows."""
     rows: list[Row] = []
@@ -176,7 +187,7 @@ def differences(
     return estimate_frame(rows, factors=by)
 
 
-def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> Row:
+def _tested(value: str, cell: KnownCell, other: KnownCell, level: float, mid_p: bool) -> Row:
     both, claim = (cell, other), claim_of(cell.prompts, other.prompts)
     effective = [x for side in both for x in side.effective(value, level=level, claim=claim)]
     by_prompt = [x for side in both for x in (side.by_prompt(value), list(side.prompts.values()))]
@@ -196,7 +207,7 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
         counts = [x for k, m in (by_prompt[:2], by_prompt[2:]) for x in even_clusters(k, m)]
     exact = (cluster_flip_test if flipped else cluster_permutation_test)(*counts)
     evidence = [side.evidence(value) for side in both]
-    peers = np.stack([_prior(side, side.peers or Peers(both)) for side in both])
+    peers = np.stack([_prior(side) for side in both])
     weights = icc_beliefs(sum(evidence, np.zeros(ICC_GRID.size)), peers.mean(axis=0))
     m = len(cell.prompts)
     ways = 2**m if flipped else comb(m + len(other.prompts), m)
@@ -207,9 +218,9 @@ def _tested(value: str, cell: Cell, other: Cell, level: float, mid_p: bool) -> R
     return row | {"p_value": p, "p_least": least}
 
 
-def _prior(side: Cell, peers: Peers) -> np.ndarray:
+def _prior(side: KnownCell) -> np.ndarray:
     """What other cells of the attribute and annotator say of the correlation of pictures of a prompt."""
-    cells = peers.clustered
+    cells = [cell for cell in side.family if cell.claim.clustered]
     told = [sum(cell.evidence(v) for v in cell.seen) * (1 - 1 / len(cell.seen)) for cell in cells]
     factors = zip(*(map(str, cell.key) for cell in cells), strict=True)
     levels = [[sorted(set(of)).index(level) for level in of] for of in ([*one] for one in factors)]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, SMALL_N, Cell, Peers
+from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, SMALL_N, Cell
 from stereotrope.measure.seeds import SharedSeeds
 from stereotrope.measure.tidy import as_text, count_alike, read_labels
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN
@@ -21,6 +21,7 @@ from stereotrope.stats import (
     cluster_share_interval,
     icc_evidence,
     icc_priors,
+    joint_evidence,
     sizes_alike,
     special,
     widened_number,
@@ -173,12 +174,7 @@ class CellTable:
     def _evidence_of_cells(self) -> Floats:
         """What the values of each cell together say of the intra-class correlation."""
         known, told = self._evidence
-        owners = known[_CELL].to_numpy()
-        evidence = np.zeros((self.cells.height, ICC_GRID.size))
-        np.add.at(evidence, owners, told)
-        # Of K values that add up to n only K − 1 say something of their own.
-        n_values = np.maximum(np.bincount(owners, minlength=len(evidence)), 1)
-        return evidence * (1 - 1 / n_values)[:, None]
+        return joint_evidence(told, known[_CELL], self.cells.height)
 
     @cached_property
     def priors(self) -> Floats:
@@ -286,13 +282,10 @@ class CellTable:
             cells[at].seen.setdefault(value, Counter())[prompt] = k
         for at, reason, n in self.left_out.iter_rows():
             cells[at].excluded[reason] = n
-        families: dict[int, list[Cell]] = {}
-        for cell, kin in zip(cells, self.kin, strict=True):
-            families.setdefault(kin, []).append(cell)
-        for members in families.values():
-            peers = Peers(members)
-            for cell in members:
-                cell.peers = peers
+        several = self.cells.select("clustered", kin=self.kin)
+        n_kin = several.select(pl.col("clustered").sum().over("kin")).to_series()
+        for cell, icc, kin in zip(cells, self.weights, n_kin, strict=True):
+            cell.icc, cell.n_kin = icc, kin
         if self.seeds is not None and self.seed_weights is not None:
             for cell, alike, weights in zip(cells, self.seeds.alike, self.seed_weights, strict=True):
                 cell.seeds = Crossed(alike, weights)

@@ -14,7 +14,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.estimates import excluded_json
 from stereotrope.measure.seeds import PicturesBySeed, pictures_by_seed
 from stereotrope.measure.units import Claim, claim_of
-from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_weights
+from stereotrope.stats import ICC_GRID, Crossed, effective_trials, icc_evidence, icc_weights, joint_evidence
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import warnings_of
 
@@ -32,7 +32,6 @@ MUCH_MISSING = 0.05
 """Share of missing labels beyond which a share is given the bounds that they allow."""
 
 Key = tuple[str | None, ...]
-_APART = Crossed(np.array(0.0), np.eye(ICC_GRID.size)[0])
 _T = TypeVar("_T")
 
 
@@ -45,8 +44,10 @@ class Cell:
     seen: dict[str, Counter[str | None]] = field(default_factory=dict)
     """value → prompt → number of images (one prompt, None, where prompts are not known)."""
     excluded: Counter[str] = field(default_factory=Counter)
-    peers: "Peers | None" = field(default=None, repr=False, compare=False)
-    """The cells of its attribute."""
+    icc: Floats | None = field(default=None, repr=False, compare=False)
+    """How probable each intra-class correlation is, by its own counts and those of its kin."""
+    n_kin: int = field(default=1, repr=False, compare=False)
+    """How many cells of its attribute tell of one another, this one too."""
     seeds: Crossed | None = field(default=None, repr=False, compare=False)
     """How alike its pictures of one seed are, where its prompts share seeds."""
     by_seed: Mapping[tuple[str, str | None, int | None], int] | None = field(default=None, repr=False)
@@ -111,10 +112,11 @@ class Cell:
         """What its prompts say of the intra-class correlation of a value's share."""
         return icc_evidence(self.by_prompt(value), list(self.prompts.values()))
 
-    @cached_property
-    def icc(self) -> Floats:
-        """How probable each intra-class correlation is, by its own counts and those of its peers."""
-        return (self.peers or Peers([self])).icc[self.key]
+    @property
+    def joint(self) -> Floats:
+        """What its prompts say of the intra-class correlation of its values together."""
+        told = np.reshape([self.evidence(value) for value in self.seen], (-1, ICC_GRID.size))
+        return np.asarray(joint_evidence(told, np.zeros(len(told), np.int64), 1)[0])
 
     def effective(self, value: str, *, level: float, claim: Claim | None = None) -> tuple[float, float]:
         """Count of this value and ``n``, both reduced where prompts are the units (see stats.icc)."""
@@ -131,82 +133,31 @@ class Cell:
         """
         if not self.claim.clustered or not (claim or self.claim).prompts:
             return np.asarray(float(self.n))
+        if seeds is None and self.seeds is not None and self.seeds.alike > 0:
+            seeds = self.seeds
+        if self.icc is None:
+            self.icc = icc_weights([self.joint])[0]
+        sizes = list(self.prompts.values())
         if seeds is None:
-            return np.asarray((self.peers or Peers([self])).trials(level)[self.key])
-        sizes, each = list(self.prompts.values()), len(seeds.alike)
-        starts = np.arange(each) * len(sizes)
-        icc = np.broadcast_to(self.icc, (each, self.icc.size))
-        return effective_trials(np.tile(sizes, each), icc, level=level, starts=starts, crossed=seeds)
+            return effective_trials(sizes, self.icc, level=level)
+        each = np.size(seeds.alike)
+        crossed = Crossed(np.atleast_1d(seeds.alike), np.atleast_2d(seeds.weights))
+        starts, icc = np.arange(each) * len(sizes), np.tile(self.icc, (each, 1))
+        found = effective_trials(np.tile(sizes, each), icc, level=level, starts=starts, crossed=crossed)
+        return found.reshape(np.shape(seeds.alike))
 
 
-@dataclass
-class Peers:
-    """The cells of one attribute by one annotator, whose intra-class correlations are alike."""
-
-    cells: Sequence[Cell]
-    _trials: dict[float, dict[Key, float]] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def clustered(self) -> list[Cell]:
-        """Those whose units are prompts."""
-        return [cell for cell in self.cells if cell.claim.clustered]
-
-    @cached_property
-    def _evidence(self) -> tuple[list[int], Floats]:
-        """Of each value of each of these: which cell it is of, and what it says of the correlation."""
-        k: list[int] = []
-        n: list[int] = []
-        starts, owners = [], []
-        for at, cell in enumerate(self.clustered):
-            sizes = list(cell.prompts.values())
-            for value in cell.seen:
-                owners.append(at)
-                starts.append(len(k))
-                k += cell.by_prompt(value)
-                n += sizes
-        return owners, icc_evidence(k, n, starts) if owners else np.zeros((0, ICC_GRID.size))
-
-    @cached_property
-    def weights(self) -> Floats:
-        """How probable each correlation is in each of these."""
-        owners, of_values = self._evidence
-        evidence = np.zeros((len(self.clustered), ICC_GRID.size))
-        if not owners:
-            return evidence
-        np.add.at(evidence, owners, of_values)
-        # Of K values that add up to n only K − 1 say something of their own.
-        values = np.bincount(owners, minlength=len(evidence))
-        levels = zip(*(cell.key for cell in self.clustered), strict=True)
-        codes = [
-            np.unique(["" if one is None else f"_{one}" for one in of], return_inverse=True)[1]
-            for of in levels
-        ]
-        return icc_weights((1 - 1 / values)[:, None] * evidence, codes)
-
-    @cached_property
-    def icc(self) -> dict[Key, Floats]:
-        """The same by the key of the cell."""
-        return dict(zip([cell.key for cell in self.clustered], self.weights, strict=True))
-
-    @cached_property
-    def _crossed(self) -> Crossed | None:
-        """The same of pictures of one seed."""
-        told = [cell.seeds or _APART for cell in self.clustered]
-        alike, weights = (np.array(of) for of in zip(*told, strict=True))
-        return Crossed(alike, weights) if alike.any() else None
-
-    def trials(self, level: float) -> dict[Key, float]:
-        """Effective number of images of each of these, for an interval of a level."""
-        if level not in self._trials:
-            sizes = [list(cell.prompts.values()) for cell in self.clustered]
-            starts = np.cumsum([0, *map(len, sizes[:-1])])
-            together = np.concatenate(sizes)
-            found = effective_trials(
-                together, self.weights, level=level, starts=starts, crossed=self._crossed
-            )
-            keys = [cell.key for cell in self.clustered]
-            self._trials[level] = dict(zip(keys, found.tolist(), strict=True))
-        return self._trials[level]
+def tell_one_another(cells: Sequence[Cell]) -> None:
+    """Of cells of one attribute by one annotator, let those of several prompts say how alike pictures are."""
+    asked = [cell for cell in cells if cell.claim.clustered]
+    if len(asked) < 2:
+        return
+    levels = zip(*(cell.key for cell in asked), strict=True)
+    codes = [
+        np.unique(["" if one is None else f"_{one}" for one in of], return_inverse=True)[1] for of in levels
+    ]
+    for cell, icc in zip(asked, icc_weights([cell.joint for cell in asked], codes), strict=True):
+        cell.icc, cell.n_kin = icc, len(asked)
 
 
 def share_row(cell: Cell, by: Sequence[str], reference: Cell | None = None) -> dict[str, Any]:

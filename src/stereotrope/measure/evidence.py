@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.cells import Cell, Peers, bound_columns
+from stereotrope.measure.cells import Cell, bound_columns, tell_one_another
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.seeds import PicturesBySeed, seeds_of_cells
 from stereotrope.measure.sentences import Counted, Wording
@@ -202,7 +202,7 @@ def effective_sides(
 
 def _are_many(sides: Sequence[Cell]) -> bool:
     """Whether more cells than those that are compared say what seeds do."""
-    return any(side.peers is not None and len(side.peers.clustered) > len(sides) for side in sides)
+    return any(side.n_kin > len(sides) for side in sides)
 
 
 def _seeds_apart(
@@ -367,12 +367,10 @@ class FindingEvidence:
                     merged[tuple(levels[place] for place in places)][value] += images
             cells = {levels: replace(self.cell_of(of), key=levels) for levels, of in merged.items()}
             for kin in self._kin(cells, named):
-                peers = Peers(kin)
-                drawn = [cell.by_seed or {} for cell in kin]
-                shared = seeds_of_cells(drawn) if self._seeds else None
-                seeds: Sequence[Crossed | None] = shared or [None] * len(drawn)
-                for cell, of_seeds in zip(kin, seeds, strict=True):
-                    cell.peers, cell.seeds = peers, of_seeds
+                tell_one_another(kin)
+                if shared := self._seeds and seeds_of_cells([cell.by_seed or {} for cell in kin]):
+                    for cell, of_seeds in zip(kin, shared, strict=True):
+                        cell.seeds = of_seeds
             self._cells_of[attribute, named] = cells
         return self._cells_of[attribute, named]
 

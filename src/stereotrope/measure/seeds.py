@@ -20,6 +20,7 @@ from stereotrope.stats import (
     Scatter,
     crossed_evidence,
     crossed_weights,
+    joint_evidence,
     special,
 )
 from stereotrope.stats.arrays import Floats
@@ -206,11 +207,7 @@ class SharedSeeds:
         self, evidence: Floats, owner: NDArray[np.int64], kin: Sequence[int], size: int
     ) -> tuple[NDArray[np.int64], Floats]:
         """Owners of evidence of values, and their weights, those that are kin together."""
-        total, values = np.zeros((size, ICC_GRID.size)), np.bincount(owner, minlength=size)
-        np.add.at(total, owner, evidence)
-        # Of K values that add up to n only K − 1 say something of their own.
-        total *= np.where(values > 1, 1 - 1 / np.maximum(values, 1), 1.0)[:, None]
-        there = np.flatnonzero(values > 0)
+        total, there = joint_evidence(evidence, owner, size), np.unique(owner)
         names = np.asarray(kin, np.int64)[there]
         order = np.argsort(names, kind="stable")
         parts = np.split(there[order], np.flatnonzero(names[order][1:] != names[order][:-1]) + 1)

@@ -55,6 +55,7 @@ from stereotrope.stats.icc import (
     icc_evidence,
     icc_priors,
     icc_weights,
+    joint_evidence,
     widened_number,
 )
 from stereotrope.stats.intervals import (
@@ -209,6 +210,7 @@ __all__ = [
     "icc_weights",
     "is_invertible",
     "jackknife_interval",
+    "joint_evidence",
     "js_divergence",
     "js_interval",
     "js_tail",

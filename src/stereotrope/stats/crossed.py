@@ -14,6 +14,7 @@ from stereotrope.stats.icc import (
     MORE_UNALIKE,
     Crossed,
     as_foretold,
+    joint_evidence,
     like_others,
     widened_number,
 )
@@ -150,11 +151,11 @@ class Across(NamedTuple):
         """How alike members of a group look, in a cell that stands alone.
 
         shown: What each member adds to a sum, shape ``(n,)``: 1 where it shows a value, say, and that of each
-            value, of which K say K − 1 things.
+            value (:func:`~stereotrope.stats.joint_evidence`).
         """
-        evidence = evidence_apart([(self, np.stack(shown, axis=1))]).sum(axis=0)
-        evidence = evidence * (1 - 1 / len(shown) if len(shown) > 1 else 1.0)
-        return Crossed(np.asarray(self.alike), crossed_weights([evidence])[0])
+        evidence = evidence_apart([(self, np.stack(shown, axis=1))])
+        joint = joint_evidence(evidence, np.zeros(len(shown), np.int64), 1)
+        return Crossed(np.asarray(self.alike), crossed_weights(joint)[0])
 
     def scatter(self, moved: ArrayLike) -> tuple[Floats, Scatter]:
         """By how much each group moves a sum more than its clusters lead one to expect, and their scatter.

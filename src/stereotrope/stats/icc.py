@@ -57,6 +57,23 @@ def icc_evidence(k: ArrayLike, n: ArrayLike, starts: ArrayLike | None = None) ->
     return _evidence(tuple(successes.tolist()), tuple(trials.tolist())).copy()
 
 
+def joint_evidence(evidence: Floats, cell: ArrayLike, n_cells: int) -> Floats:
+    """What the values of each cell together say of a correlation.
+
+    Of K values that add up to n only K − 1 say something of their own: their sum times 1 − 1/K; a lone one
+    counts whole.
+
+    evidence: Log-likelihoods of each value, shape ``(values, …)``.
+    cell: The cell of each, as a number from 0 on, shape ``(values,)``.
+    Returns: Shape ``(n_cells, …)``; 0 of a cell without values.
+    """
+    of = np.asarray(cell, np.int64)
+    found, values = np.zeros((n_cells, *evidence.shape[1:])), np.bincount(of, minlength=n_cells)
+    np.add.at(found, of, evidence)
+    own = np.where(values > 1, 1 - 1 / np.maximum(values, 1), 1.0)
+    return np.asarray(found * own.reshape(-1, *np.ones(evidence.ndim - 1, int)))
+
+
 def icc_weights(evidence: Sequence[Floats] | Floats, levels: _Levels = ()) -> Floats:
     """Probability of each intra-class correlation in each of several cells that are like one another.
 

@@ -18,6 +18,7 @@ from stereotrope.stats import (
     greatest_shift,
     icc_by_group,
     icc_evidence,
+    joint_evidence,
     js_tail,
     part_apart,
     permutation_p,
@@ -120,9 +121,7 @@ def chance_of_unlike(p: Floats, usual: Floats, clustered: Clustered, floor: Floa
         n = labelled[:, side]
         images[:, g] = n.sum(axis=1)
         alike[:, g] = (n * n).sum(axis=1) / np.maximum(images[:, g], 1.0) - 1
-        own[:, g] = np.add.reduceat(_evidence_of_values(counts[:, side], n[attribute]), starts, axis=0)
-    # Of K values that add up to n only K − 1 say something of their own.
-    own *= (1 - 1 / np.bincount(attribute))[:, None, None]
+        own[:, g] = joint_evidence(_evidence_of_values(counts[:, side], n[attribute]), attribute, len(peers))
     weights = icc_by_group(own, peers)
     each = np.divide(1.0, images, out=np.zeros_like(images), where=images > 0)
     if clustered.matched:

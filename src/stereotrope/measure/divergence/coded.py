@@ -15,7 +15,7 @@ from stereotrope.measure.divergence.value_lists import ValueLists
 from stereotrope.measure.seeds import share_seeds
 from stereotrope.measure.tidy import read_labels
 from stereotrope.measure.units import FEWEST_PROMPTS, SEED_COLUMN, seeds_shared
-from stereotrope.stats import ICC_GRID, Across, icc_evidence, icc_priors
+from stereotrope.stats import Across, icc_evidence, icc_priors, joint_evidence
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -169,12 +169,9 @@ def _icc_evidence(condition: Ints, prompt: Codes, value: Codes) -> tuple[Ints, F
     counts = shown.join(images.group_by(keys).agg(k=pl.len()), on=keys, how="left").sort(keys)
     each = counts.group_by("condition", "value", maintain_order=True).agg(pl.len())
     m = each["len"].to_numpy().astype(np.int64)
-    some, owner, n_values = np.unique(each["condition"], return_inverse=True, return_counts=True)
-    told = np.zeros((len(some), ICC_GRID.size))
-    if len(some):
-        np.add.at(told, owner, icc_evidence(counts["k"].fill_null(0), counts["n"], np.cumsum(m) - m))
-    # Of K values that add up to n only K − 1 say something of their own.
-    return some, told * (1 - 1 / n_values)[:, None]
+    some, owner = np.unique(each["condition"], return_inverse=True)
+    told = icc_evidence(counts["k"].fill_null(0), counts["n"], np.cumsum(m) - m)
+    return some, joint_evidence(told, owner, len(some))
 
 
 def code_labels(

@@ -16,6 +16,7 @@ from stereotrope.stats import (
     crossed_growth,
     crossed_weights,
     evidence_apart,
+    joint_evidence,
 )
 from stereotrope.stats.arrays import Floats
 
@@ -132,8 +133,8 @@ def _apart(sides: Sequence[_Side]) -> tuple[Floats, Floats]:
         middle = one.shown / one.shown.sum() + other.shown / other.shown.sum()
         bends = [_slope(side.shown, middle / 2) for side in (one, other)]
         *each, bent = _seen((one, other), (np.vstack([values, bends[0]]), np.vstack([-values, bends[1]])))
-        # Of K values that add up to n only K − 1 say something of their own.
-        found += np.stack([np.sum(each, axis=0) * (1 - 1 / len(values)), bent])
+        together = joint_evidence(np.array(each), np.zeros(len(each), np.int64), 1)
+        found += np.stack([together[0], bent])
     # Of G groups only G − 1 do.
     return alike, found * 2 / len(sides)
 
