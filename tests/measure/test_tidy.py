@@ -43,8 +43,9 @@ def test_words_that_look_like_nothing_are_values() -> None:
     assert tidy["excluded"].null_count() == len(words)
 
 
-def test_a_column_of_several_types_is_refused() -> None:
-    mixed = pd.DataFrame({"image_id": ["x", "y"], "attribute": "a", "value": [True, "pink"]})
+@pytest.mark.parametrize("values", [[True, "pink"], ["pink", 1], [1, "pink"]])
+def test_a_column_of_several_types_is_refused(values: list[object]) -> None:
+    mixed = pd.DataFrame({"image_id": ["x", "y"], "attribute": "a", "value": pd.Series(values, dtype=object)})
     with pytest.raises(TableError, match=r"column 'value' holds values of several types.*leave it out"):
         to_polars(mixed)
 
@@ -252,8 +253,20 @@ def test_estimates_may_be_written_in_categories() -> None:
         assert measure.findings(frame, labels).equals(found)
 
 
+def test_estimates_that_are_there_twice_are_counted_once() -> None:
+    labels, estimates = differing()
+    for made in (measure.findings, measure.comparisons):
+        assert made(pl.concat([estimates, estimates]), labels).equals(made(estimates, labels))
+
+
 def test_findings_of_what_does_not_fit_are_refused() -> None:
     labels, estimates = differing()
+    for name in ("p_value", "value", "low", "n", "numerator"):
+        given = estimates.with_columns(pl.col(name).cast(pl.String))
+        with pytest.raises(TableError, match=f"estimates: column '{name}' must hold numbers, found String"):
+            measure.findings(given, labels)
+    with pytest.raises(TableError, match="estimates: no column 'p_value'; found"):
+        measure.comparisons(estimates.drop("p_value"), labels)
     for name, wrong in (("alpha", 2), ("alpha", "x"), ("margin", -1)):
         with pytest.raises(
             UsageError, match=f"findings: {name} must be a number from 0 to below 1, found {wrong!r}"

@@ -126,6 +126,12 @@ def test_a_run_is_locked_until_its_report_is_written(tmp_path: Path, monkeypatch
     assert tried == [again]
 
 
+def test_what_is_not_there_yet_is_waited_for_where_somebody_writes_it(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
+    told = f"not there yet; .*; wait for process {owner.pid} on host .*, or where that has ended continue it"
+    with pytest.raises(RunError, match=told):
+        _ = Run(tmp_path / "run").images
+
+
 def test_a_reader_needs_no_lock(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
     assert Run(tmp_path / "run").info["format_version"] == 2
 

@@ -225,12 +225,12 @@ def test_differences_and_shares_over_few_clusters_cover(errs: str, repeats: int,
 @pytest.mark.slow
 @pytest.mark.parametrize(("m", "size", "taken"), [(20, 10, 5), (40, 20, 6), (40, 20, 10), (100, 10, 20)])
 @pytest.mark.parametrize(
-    ("part", "hit", "fail", "least"), [(0.5, 0.95, 0.6, 0.92), (0.8, 0.99, 0.02, 0.90)], ids=["half", "fifth"]
+    ("part", "hit", "fail", "least"), [(0.5, 0.95, 0.6, 0.94), (0.8, 0.99, 0.02, 0.94)], ids=["half", "fifth"]
 )
 def test_prompts_taken_whole_cover_where_the_annotator_errs_by_prompt(
     m: int, size: int, taken: int, part: float, hit: float, fail: float, least: float
 ) -> None:
-    """The correlation is that of what people say; where errors correlate far more, less is covered."""
+    """Errors correlate far more than what people say does, and count by a correlation of their own."""
     repeats, share = 2_000, 0.4
     for icc in (0.1, 0.3):
         rng = np.random.default_rng([m, taken, int(100 * icc)])

@@ -107,13 +107,21 @@ class _Scores:
         """The rows to print together: one definition at a time, named where there are several."""
         for name, title in self.titles.items():
             which = f" (definition: {terminal(str(name))})" if len(self.titles) > 1 else ""
-            yield f"{title}{which}", [row for row in self.rows if row["definition"] == name]
+            rows = [row for row in self.rows if row["definition"] == name]
+            yield f"{title}{which}", rows
 
     def strength(self, row: _Row) -> float:
         """How far a score is from what it would read if there were nothing: that value, its floor, or 0."""
         if self.neutral is not None:
             return float(abs(row["value"] - self.neutral))
         return _strength(row)
+
+
+def _counted(title: str, rows: Sequence[_Row]) -> str:
+    """Which value all rows count, where the title does not say it and so no column does."""
+    counted = {row.get("category") for row in rows}
+    value = counted.pop() if len(counted) == 1 else None
+    return "" if value is None or value.lower() in title.lower() else f": {_label(value, 'category')}"
 
 
 def _complete(rows: Sequence[_Row]) -> list[_Row]:
@@ -157,6 +165,7 @@ def _print_table(
     strength: Callable[[_Row], float] = _strength,
 ) -> None:
     """One row a score, the strongest first; means over a factor come last, or first where rows are cut."""
+    title += _counted(title, rows)
     scope = _scope(rows) if scope is None else scope
     known = _strongest((r for r in rows if r["value"] is not None), strength)
     single = [r for r in known if not _averaged(r, scope)]
@@ -270,7 +279,7 @@ def _beside(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
             ]
             for key, own in cells.items()
         ]
-        _print(title, columns, lines, out, len(lines))
+        _print(f"{title}{_counted(title, rows)}", columns, lines, out, len(lines))
     return True
 
 

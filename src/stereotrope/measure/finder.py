@@ -61,6 +61,8 @@ class Candidate:
     turned: Whether its sides stand in the order in which its size is positive, so that its sign says nothing.
     toward: What its sentence tells beyond its other fields: of turned sides the one that has more, where
         ``between`` does not say; of several levels the one that is told.
+    units: Scenarios, queries or prompts that its size is a mean of, where it speaks of others too: those of a
+        kind that is among none of these may differ by all there is.
     bounds: Of what its sentence tells, the least and greatest that missing labels allow; None where few are.
     level: Of the interval, where a finder widened that of a description for its having been chosen
         (:mod:`stereotrope.measure.selection`); the ranking widens all others.
@@ -104,6 +106,7 @@ class Candidate:
     apt: bool = True
     turned: bool = False
     toward: str | None = None
+    units: int | None = None
     bounds: tuple[float, float] | None = None
     level: float | None = None
     others: tuple[str, ...] = ()

@@ -82,8 +82,10 @@ class RunFindings:
         for name, given in shares.items():
             if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) < 1:
                 raise UsageError(f"findings: {name} must be a number from 0 to below 1, found {given!r}")
-        needs = ("measure", "attribute", "value", "contrast")
-        table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
+        needs = ("measure", "attribute", "value", "contrast", "p_value")
+        # A row that is there twice is one comparison still.
+        given = _table(estimates, ESTIMATES, what="estimates", needs=needs).unique(maintain_order=True)
+        table = plain_scores(given)
         p = pl.col("p_value")
         if (wrong := table.filter(~p.is_between(0, 1) | p.is_nan())).height:
             of = wrong.row(0, named=True)
@@ -301,6 +303,13 @@ def _table(
     if data is None:
         return pl.DataFrame(schema=types)
     frame = to_polars(data, what=what, needs=needs)
+    for name, kind in types.items():
+        given = frame.schema.get(name, kind)
+        if kind.is_numeric() and not (given.is_numeric() or given in (pl.Null, pl.Boolean)):
+            raise TableError(
+                f"{what}: column {name!r} must hold numbers, found {given}; read it as numbers, e.g. "
+                f"frame.with_columns(pl.col({name!r}).cast(pl.{kind}))"
+            )
     return frame.with_columns(pl.lit(None, types[c]).alias(c) for c in types if c not in frame.columns)
 
 

@@ -1,5 +1,6 @@
 """Values that a caller names, as the labels spell them."""
 
+import difflib
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,7 +17,8 @@ from stereotrope.tables import NOT_VALUES
 
 _OTHER_KIND = re.compile("girls?|boys?|lady|ladies|gentlem[ae]n")
 """Of the words for one presentation, those that may well be a category of their own beside a named one."""
-_SHOWN = 5
+_SHOWN, _SLIP = 5, 0.88
+"""Values that a message shows, and likeness (difflib) from which one is taken for a slip in another."""
 
 
 Part = tuple[str, str | None]
@@ -66,8 +68,9 @@ def named_values(
     Each annotator writes each attribute in its own way. A value that it does not have is taken for the one
     that :func:`~stereotrope.folding.fold` writes alike or that is the same number, where there is just one
     and nobody names it: signs and amounts never differ. Nothing else is taken for it: a word of the same
-    meaning or one that looks the same, or labels among which none of the values in ``of`` is, are reasons
-    for no number; so are labels that have a named value and another word for it, as ``female`` and ``f``.
+    meaning, one that looks the same or is the same but for a slip, or labels among which none of the values
+    in ``of`` is, are reasons for no number; so are labels that have a named value and another word for it, as
+    ``female`` and ``f``.
 
     attributes: Those that are asked for; all when None.
     value, of: Values to count, and those that the denominator is restricted to.
@@ -154,7 +157,7 @@ def _trouble(
                     return (
                         f"no label is {value!r}, and {shown!r}, which {how}, reads like it; write both alike"
                     )
-        if meant := _other_words(value, values, named):
+        if meant := _other_words(value, values, named) or _slips(value, values, named):
             return f"no label is {value!r}, and {meant[0]!r} is: name it, {named[value]}: {meant[0]}"
     if listed is not None and not listed.intersection(values):
         shown = ", ".join(map(repr, values[:_SHOWN])) + (" …" if len(values) > _SHOWN else "")
@@ -162,6 +165,25 @@ def _trouble(
         none = " or ".join(map(repr, named))
         return f"no label is {none}; there are {shown}: name those that are meant with {arguments}"
     return None
+
+
+def _slips(value: str, values: Sequence[str], named: Mapping[str, str]) -> list[str]:
+    """Values that nobody names and of which this one is the same but for a letter or two.
+
+    A word with something before it may be its opposite (employed, unemployed), and one with another number is
+    another.
+    """
+    own, others = _plain(value), {_plain(other): other for other in values if other not in named}
+    near = difflib.get_close_matches(own, others, n=5, cutoff=_SLIP)
+    return [
+        others[name]
+        for name in near
+        if not (name.endswith(own) or own.endswith(name)) and _digits(name) == _digits(own)
+    ]
+
+
+def _digits(value: str) -> str:
+    return "".join(filter(str.isdigit, value))
 
 
 def _mixed(values: Sequence[str], named: Mapping[str, str]) -> str | None:

@@ -23,6 +23,8 @@ class Widest(NamedTuple):
         interval.
     bound_low, bound_high: Between what the difference of any value may be if labels that are missing count,
         as far beyond what they allow as its interval reaches; None where few are missing.
+    unseen: By how much scenarios, queries or prompts of a kind that is among none of those asked could move
+        the mean that it is.
     """
 
     category: str | None
@@ -31,11 +33,13 @@ class Widest(NamedTuple):
     high: float | None
     bound_low: float | None = None
     bound_high: float | None = None
+    unseen: float = 0.0
 
     def inside(self, margin: float) -> bool:
         """Whether all of it lies within ± a margin."""
-        bounds = [end for end in self[4:] if end is not None]
-        return all(end is not None and abs(end) <= margin for end in (self.low, self.high, *bounds))
+        bounds = [end for end in (self.bound_low, self.bound_high) if end is not None]
+        ends = self.low, self.high, *bounds, self.unseen
+        return all(end is not None and abs(end) <= margin for end in ends)
 
 
 _Tests = Mapping[tuple[str, str | None], Sequence[Candidate]]
@@ -152,13 +156,13 @@ def widest_differences(
                 asked += [(place, one, name) for name in tested]
                 continue
             sizes[place] += [
-                _sized(one, name, at_level(size, evidence.level, level, least=-1.0), evidence)
+                _sized(one, name, at_level(size, evidence.level, level, least=-1.0), evidence, level)
                 for name, size in sized
             ]
     found = evidence.differences([(one, name) for _, one, name in asked], level, exact=True) if asked else []
     for (place, one, name), difference in zip(asked, found, strict=True):
         if difference is not None:
-            sizes[place].append(_sized(one, name, difference, evidence))
+            sizes[place].append(_sized(one, name, difference, evidence, level))
     # Where a test has no interval, nothing says that its sides are alike.
     known = {
         place: some
@@ -169,9 +173,16 @@ def widest_differences(
 
 
 def _sized(
-    c: Candidate, name: str | None, size: tuple[float, float | None, float | None], evidence: RunEvidence
+    c: Candidate,
+    name: str | None,
+    size: tuple[float, float | None, float | None],
+    evidence: RunEvidence,
+    level: float,
 ) -> Widest:
-    return Widest(name, *size, *(evidence.bounds_of(c, name, size) or ()))
+    # A kind that makes up this part of all would be among none of so many once in 2 / (1 − level) times.
+    unseen = 1 - ((1 - level) / 2) ** (1 / c.units) if c.units else 0.0
+    low, high = evidence.bounds_of(c, name, size) or (None, None)
+    return Widest(name, *size, bound_low=low, bound_high=high, unseen=unseen)
 
 
 def _widest(some: Sequence[Widest]) -> Widest:
@@ -179,6 +190,7 @@ def _widest(some: Sequence[Widest]) -> Widest:
     furthest = max(some, key=lambda one: (round(max(-(one.low or 0.0), one.high or 0.0), 9), one.value > 0))
     low, high = [one.bound_low for one in some], [one.bound_high for one in some]
     return furthest._replace(
+        unseen=max(one.unseen for one in some),
         bound_low=min((end for end in low if end is not None), default=None),
         bound_high=max((end for end in high if end is not None), default=None),
     )

@@ -81,7 +81,7 @@ def _converted(data: Any, what: str) -> pl.DataFrame:
     eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     try:
         return eager.to_polars()
-    except (pa.ArrowException, UnicodeError):
+    except (pa.ArrowException, UnicodeError, TypeError):
         for name in eager.columns:
             _convertible(eager.select(name), what)
         raise
@@ -90,7 +90,7 @@ def _converted(data: Any, what: str) -> pl.DataFrame:
 def _convertible(column: Any, what: str) -> None:
     try:
         column.to_polars()
-    except (pa.ArrowException, UnicodeError) as error:
+    except (pa.ArrowException, UnicodeError, TypeError) as error:
         (name,) = column.columns
         raise TableError(
             f"{what}: column {name!r} holds values of several types, or of one that no table knows "

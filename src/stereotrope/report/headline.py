@@ -196,7 +196,8 @@ def summary(material: Material) -> str:
     factors = [f for f in material.factors if f in material.prompts.columns]
     conditions = material.prompts.select(factors).unique().height if factors else 1
     not_drawn = f"{thousands(unmade)} were not made, " if unmade else ""
-    away = f"{thousands(counts[ABSENT])} are not at hand, " if counts[ABSENT] else ""
+    absent = counts[ABSENT]
+    away = f"{thousands(absent)} {'is' if absent == 1 else 'are'} not at hand, " if absent else ""
     blank = f"{count(counts['blank'], 'is', 'are')} blank, " if counts["blank"] else ""
     usable = thousands(counts["ok"] - counts["blank"])
     rest = (

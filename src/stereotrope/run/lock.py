@@ -37,11 +37,11 @@ class RunLock:
         """
         if not self._taken():
             raise RunLocked(
-                f"{self._folder}: is being written by {self._describe()}; one writer a run. Wait for it, "
-                "stop it, or choose another folder; meanwhile `stereotrope show` and `stereotrope report -o "
-                "<elsewhere>` read"
+                f"{self._folder}: is being written by {_described(self._folder)}; one writer a run. Wait for "
+                "it, stop it, or choose another folder; meanwhile `stereotrope show` and `stereotrope report "
+                "-o <elsewhere>` read"
             )
-        died = self._describe() if self._owner.exists() else None
+        died = writer_of(self._folder)
         now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": now}
         try:
@@ -82,12 +82,18 @@ class RunLock:
             self._handle = None
         self._lock.release()
 
-    def _describe(self) -> str:
-        try:
-            owner = json.loads(self._owner.read_bytes())
-            return f"process {int(owner['pid'])} on host {owner['host']} since {owner['started']}"
-        except (OSError, ValueError, KeyError, TypeError):
-            return "another process that left no name"
+
+def writer_of(folder: Path) -> str | None:
+    """Who writes a run, or did until it died; None where nobody does, or left no word."""
+    return _described(folder) if (folder / _OWNER).exists() else None
+
+
+def _described(folder: Path) -> str:
+    try:
+        owner = json.loads((folder / _OWNER).read_bytes())
+        return f"process {int(owner['pid'])} on host {owner['host']} since {owner['started']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process that left no name"
 
 
 @contextlib.contextmanager

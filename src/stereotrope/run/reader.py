@@ -20,6 +20,7 @@ from stereotrope.further_tables import TABLES
 from stereotrope.run.disk import require_folder_name
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
+from stereotrope.run.lock import writer_of
 from stereotrope.run.looks import looks_in
 from stereotrope.run.migration import estimates_of_format_1, findings_of_now, with_own_definitions
 from stereotrope.run.seal import was_written
@@ -91,6 +92,8 @@ class Run:
             return RunDamaged(
                 f"{file}: is gone, and was there when the run ended; put it back, or {_CONTINUE}"
             )
+        if writer := writer_of(self.path):
+            return RunError(f"{file}: {not_yet}; wait for {writer}, or where that has ended {_CONTINUE}")
         return RunError(f"{file}: {not_yet}; {_CONTINUE}")
 
     def _no_audit(self, found: object) -> RunDamaged:
@@ -364,4 +367,6 @@ _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
 
 def open(path: Path | str) -> Run:
     """Open a run folder to read it; see :class:`Run`."""
+    if not isinstance(path, str | Path):
+        raise UsageError(f"open: a run folder must be a path or text, found {path!r}")
     return Run(path)

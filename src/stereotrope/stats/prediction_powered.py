@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.icc import Crossed, icc_evidence, icc_weights, widened_number
+from stereotrope.stats.icc import ICC_GRID, Crossed, icc_evidence, icc_weights, widened_number
 from stereotrope.stats.intervals import normal_quantile
 
 _FEWEST = 5
@@ -33,6 +33,8 @@ def prediction_powered_share(
     unlabelled: ArrayLike,
     *,
     clustered: bool = False,
+    icc: ArrayLike | None = None,
+    icc_errors: ArrayLike | None = None,
     across: Sequence[Floats] | None = None,
     level: float = 0.95,
 ) -> PoweredShare:
@@ -57,12 +59,18 @@ def prediction_powered_share(
     of :math:`y`, which :math:`f` has as far as it says :math:`y`,
     :math:`V = Var(y)\left[\frac{1-s}{n} + κ\left(Σ_c ((1-s)w_c + sW_c)^2 - \frac{(1-s)^2}{n} -
     \frac{s^2}{N}\right)\right]`. What the labels of people say of :math:`κ` widens the interval as in
-    :func:`~stereotrope.stats.effective_trials`.
+    :func:`~stereotrope.stats.effective_trials`. Errors, :math:`y ≠ f`, a part ``e`` of all, may be more alike
+    within clusters than what is labelled: by their own correlation :math:`κ_e` they add
+    :math:`λ^2 e(1-e) κ_e (Σ_c (w_c - W_c)^2 - \frac{1}{n} - \frac{1}{N})`, which is much where people
+    labelled whole clusters, and hardly anything where they labelled some things of each. Where the labels of
+    people alone tell more then, they stand alone (λ = 0).
 
     labelled: Shape ``(…, M, 2, 2)``: how often, in each unit, people (rows) and the annotator (columns) said
         0 and 1.
     unlabelled: Shape ``(…, M, 2)``: how often the annotator said 0 and 1 of things that people did not label.
     clustered: Whether the ``M`` units are clusters, whose things are alike. Else only their sum counts.
+    icc, icc_errors: How probable each κ is, and each :math:`κ_e` (:func:`icc_weights`), shape ``(…, 16)``;
+        what these labels alone say of it when None.
     across: Groups across the clusters, such as pictures of one seed: things of each that people labelled, and
         others, shape ``(G,)``; and how probable each correlation of :math:`y` within clusters is, shape
         ``(…, 16)``. They add to V as clusters do.
@@ -92,40 +100,80 @@ def prediction_powered_share(
     covariance, used = joint - p * q, more / (safe + more)
     rare = np.minimum(yes, n - yes) < _FEWEST
     tuning = np.where(rare, 0.0, covariance / (q * (1 - q)) * used)
-    value = np.clip(yes / safe + tuning * (machine[..., 1] / others - said / safe), 0.0, 1.0)
     told = np.where(rare, 0.0, covariance**2 / (p * (1 - p) * q * (1 - q)) * used)
     left = safe / (1 - told)
     if clustered:
-        left = _left_of(both, alone, told, left, across, level)
+        wrong = p + q - 2 * joint
+        way = _Clusters.of(both, alone, icc, icc_errors, across, level)
+        by_people = way.left(safe, np.zeros_like(told), np.zeros_like(told))
+        left = way.left(left, told, tuning**2 * wrong * (1 - wrong) / (p * (1 - p)))
+        worse = left < by_people
+        left, tuning = np.where(worse, by_people, left), np.where(worse, 0.0, tuning)
+    value = np.clip(yes / safe + tuning * (machine[..., 1] / others - said / safe), 0.0, 1.0)
     known = np.where(n > 0, 1.0, np.nan)
     return PoweredShare(value * known, left * known, tuning * known)
 
 
-def _left_of(
-    both: Floats, alone: Floats, told: Floats, n: Floats, across: Sequence[Floats] | None, level: float
-) -> Floats:
-    """What is left of effective numbers where things of a cluster are alike."""
-    left = np.array(n, np.float64)
-    labelled, machine = both.sum(axis=(-2, -1)), alone.sum(axis=-1)
-    for at in np.ndindex(left.shape):
-        of, more, s, number = labelled[at], machine[at], float(told[at]), float(left[at])
-        if not of.sum():
-            continue
-        weights = icc_weights([icc_evidence(both[at][:, 1].sum(axis=-1), of)])
+class _Clusters(NamedTuple):
+    """Things of clusters that people labelled, and others; how probable correlations of both are."""
+
+    labelled: Floats
+    others: Floats
+    icc: Floats
+    errors: Floats
+    across: Sequence[Floats] | None
+    level: float
+
+    @classmethod
+    def of(
+        cls,
+        both: Floats,
+        alone: Floats,
+        icc: ArrayLike | None,
+        errors: ArrayLike | None,
+        across: Sequence[Floats] | None,
+        level: float,
+    ) -> "_Clusters":
+        labelled = both.sum(axis=(-2, -1))
+        shown = both[..., 1, :].sum(axis=-1), both[..., 0, 1] + both[..., 1, 0]
+        likely, wrong = (
+            np.broadcast_to(_believed(k, labelled) if of is None else of, (*k.shape[:-1], ICC_GRID.size))
+            for k, of in zip(shown, (icc, errors), strict=True)
+        )
+        return cls(labelled, alone.sum(axis=-1), likely, wrong, across, level)
+
+    def left(self, n: Floats, told: Floats, errors: Floats) -> Floats:
+        """What is left of effective numbers ``n``.
+
+        told: s, the part of Var(y) that the annotator's labels tell.
+        errors: Variance that an error in one thing in ``n`` adds, over Var(y).
+        """
+        apart = _squares(self.labelled, self.others, np.ones_like(told), -np.ones_like(told))
+        number = widened_number(n, n * errors * apart, self.errors, level=self.level)
         crossed = None
-        if across is not None:
-            people, others, likely = across
-            crossed = Crossed(np.array([number * _alike(people, others, s)]), likely[at][None])
-        alike = np.array([number * _alike(of, more, s)])
-        left[at] = widened_number(np.array([number]), alike, weights, level=level, crossed=crossed)[0]
-    return left
+        if self.across is not None:
+            people, others, likely = self.across
+            crossed = Crossed(number * _squares(people, others, 1 - told, told), likely)
+        alike = number * _squares(self.labelled, self.others, 1 - told, told)
+        return widened_number(number, alike, self.icc, level=self.level, crossed=crossed)
 
 
-def _alike(labelled: Floats, others: Floats, s: float) -> float:
-    """What V grows by with the correlation of things of one part, over Var(y)."""
-    n, more = labelled.sum(), max(others.sum(), 1.0)
-    part = (1 - s) * labelled / n + s * others / more
-    return float(part @ part - (1 - s) ** 2 / n - s**2 / more)
+def _believed(k: Floats, n: Floats) -> Floats:
+    """How probable each correlation is in each cell, by its own counts."""
+    cells, m = int(np.prod(n.shape[:-1])), n.shape[-1]
+    evidence = icc_evidence(k.ravel(), n.ravel(), np.arange(cells) * m)
+    return np.stack([icc_weights(own[None])[0] for own in evidence]).reshape(*n.shape[:-1], -1)
+
+
+def _squares(labelled: Floats, others: Floats, of: Floats, rest: Floats) -> Floats:
+    """What V grows by with the correlation of things of one part, over their variance.
+
+    of, rest: How much the mean of those that people labelled counts, and that of others.
+    """
+    n, more = labelled.sum(axis=-1), np.maximum(others.sum(axis=-1), 1.0)
+    safe = np.maximum(n, 1.0)
+    part = of[..., None] * labelled / safe[..., None] + rest[..., None] * others / more[..., None]
+    return np.asarray((part**2).sum(axis=-1) - of**2 / safe - rest**2 / more)
 
 
 def _moments(table: Floats, q: Floats, level: float) -> list[Floats]:

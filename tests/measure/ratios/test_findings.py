@@ -226,13 +226,27 @@ def test_bounds_are_worked_by_hand_and_none_where_few_labels_are_missing(ratios)
 
 def test_models_are_alike_by_how_far_they_are_apart_and_not_by_how_far_from_their_mean(ratios) -> None:
     rng = np.random.default_rng(4)
-    one = 0.35 + rng.normal(0, 0.02, 7)
-    for apart, verdict in ((0.3, "not enough"), (0.06, "alike")):
-        models = {"a": one, "b": one + apart + rng.normal(0, 0.01, 7)}
+    for n, apart, verdict in ((7, 0.3, "not enough"), (80, 0.02, "alike")):
+        one = 0.35 + rng.normal(0, 0.02, n)
+        models = {"a": one, "b": (one + apart + rng.normal(0, 0.2, n)).clip(0, 1)}
         table = pl.concat(
             [ratios(values.tolist(), generator=name) for name, values in models.items()], how="vertical"
         )
         found = measure.model_deviation(table)
         (row,) = measure.comparisons(found, LABELS, alpha=0.001).to_dicts()
         assert (row["verdict"], row["margin"]) == (verdict, 0.1)
-        assert abs(row["value"]) == pytest.approx(apart / 2, abs=0.02)
+        assert abs(row["value"]) == pytest.approx(apart / 2, abs=0.04)
+
+
+def test_models_that_may_differ_in_a_kind_of_scenarios_not_asked_are_not_alike(ratios) -> None:
+    """Where one in five differs by all there is, a third of samples of five has none of these."""
+    same = [0.1 + 0.01 * (at % 3) for at in range(60)]
+    verdicts = {}
+    for n in (5, 14, 15, 60):
+        table = pl.concat(
+            [ratios(same[:n], generator="a"), ratios(same[1:n] + same[:1], generator="b")], how="vertical"
+        )
+        (row,) = measure.comparisons(measure.ratio_change(table), LABELS).to_dicts()
+        verdicts[n] = row["verdict"]
+        assert max(abs(row["low"]), abs(row["high"])) < 0.2
+    assert verdicts == {5: "not enough", 14: "not enough", 15: "alike", 60: "alike"}

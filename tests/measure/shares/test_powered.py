@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import polars as pl
 import pytest
 
 from stereotrope.errors import UsageError
-from stereotrope.measure import findings, ppi_difference, ppi_share
+from stereotrope.measure import findings, ppi_difference, ppi_share, share_difference
+from stereotrope.measure import share as labelled_share
 from stereotrope.stats import newcombe, prediction_powered_share, wilson
 
 
@@ -323,3 +325,66 @@ def test_memory_does_not_grow_with_prompts_times_pictures() -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 50e6
+
+
+@pytest.mark.parametrize(
+    ("prompts", "asked", "cells", "times"),
+    [
+        (4, 20, 1, 40),
+        (10, 20, 12, 3),
+        *(
+            pytest.param(prompts, asked, cells, 400 // cells, marks=pytest.mark.slow)
+            for prompts in (4, 6, 10, 20)
+            for asked in (20, 50)
+            for cells in (1, 2, 20)
+        ),
+    ],
+)
+def test_intervals_are_those_of_labels_alone_or_narrower(
+    prompts: int, asked: int, cells: int, times: int, capsys
+) -> None:
+    """Cells that stand alone and those that learn of others, which attributes do not: each is an audit."""
+    slack = 3 * np.sqrt(0.05 * 0.95 / (cells * times))
+    for icc, (share, right) in product((0.1, 0.3), ((0.1, 0.95), (0.3, 0.6), (0.5, 0.99))):
+        rng = np.random.default_rng([prompts, asked, cells, int(10 * icc), int(10 * share)])
+        how = {"prompts": prompts, "icc": icc, "repetitions": cells * times, "asked": asked}
+        machine, people = over_prompts(rng, (share, share), (right, right), **how)
+        audit = pl.format("hue {}", pl.col("object") // cells)
+        machine = machine.with_columns(attribute=audit)
+        judged = people.drop("attribute").join(machine.drop("value"), on="image_id")
+        by = ["object", "group"] if cells > 1 else ["object"]
+        if cells == 1:
+            machine, judged = (of.filter(group="women") for of in (machine, judged))
+        sides = [(ppi_share(machine, judged, value="red", by=by), labelled_share(judged, value="red", by=by))]
+        truths = [share]
+        if cells > 1:
+            sides.append(
+                (ppi_difference(machine, judged, value="red"), share_difference(judged, value="red"))
+            )
+            truths.append(0.0)
+        told = []
+        for (powered, labels), true in zip(sides, truths, strict=True):
+            widths = [(of["high"] - of["low"]).mean() for of in (powered, labels)]
+            covered = [((of["low"] <= true) & (of["high"] >= true)).mean() for of in (powered, labels)]
+            told.append((*covered, widths[0] / widths[1]))
+            assert widths[0] <= 1.01 * widths[1], (icc, share, right, widths)
+            assert covered[0] > min(0.93, covered[1]) - slack, (icc, share, right, covered)
+        if times * cells > 100:
+            with capsys.disabled():
+                print(
+                    f"\n{prompts} {asked} {cells} {icc} {share} {right}: {np.round(told, 3).tolist()}", end=""
+                )
+
+
+@pytest.mark.parametrize("groups", [["women"], ["base", "women"]])
+def test_an_annotator_that_tells_nothing_leaves_the_interval_of_peoples_labels(groups: list[str]) -> None:
+    machine, people = over_prompts(
+        np.random.default_rng(3), (0.4, 0.4), (0.9, 0.9), prompts=6, icc=0.3, repetitions=1, asked=30
+    )
+    machine = machine.filter(pl.col("group").is_in(groups)).with_columns(value=pl.lit("red"))
+    judged = people.join(machine.drop("value", "attribute"), on="image_id")
+    ends = [
+        of.filter(category="red").sort("group").select("value", "low", "high").rows()
+        for of in (ppi_share(machine, judged, by=["group"]), labelled_share(judged, by=["group"]))
+    ]
+    assert np.array(ends[0]) == pytest.approx(np.array(ends[1]), abs=1e-6)

@@ -22,7 +22,7 @@ from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.selection import at_level, standing_out
 from stereotrope.measure.sentences import Counted
 from stereotrope.stats import fisher_exact, fisher_least, newcombe, sign_test
-from stereotrope.tables import BANDS, ESTIMATE_COLUMNS, UNKNOWN, plain_scores, warnings_of
+from stereotrope.tables import BANDS, ESTIMATE_COLUMNS, LIKE_THESE, UNKNOWN, plain_scores, warnings_of
 
 ONE_GROUP_SHARE = 0.80
 """Share that the lower end must exceed where captions have one group: four in five leave the others together
@@ -330,6 +330,7 @@ class _Said:
                 leads=True,
                 value=value,
                 interval=(value, low, high),
+                units=row["n"] if row["holds_for"] == LIKE_THESE else None,
                 size="the mean difference is",
                 p=row["p_value"],
                 p_least=row["p_least"],

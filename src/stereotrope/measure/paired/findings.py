@@ -12,7 +12,7 @@ from stereotrope.measure.paired.difference import BY_QUERY, MEAN_BY_QUERY
 from stereotrope.measure.sentences import clean, from_to, quoted, signed, span
 from stereotrope.measure.setting import GENERATOR
 from stereotrope.measure.words import measure_words
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, kept_images
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LIKE_THESE, kept_images
 
 _BY_PICTURES = "_difference"
 """Ends the name of the same difference where a measure tests it by pictures."""
@@ -194,6 +194,7 @@ def _candidate(kind: str, row: Mapping[str, Any], evidence: RunEvidence, **facts
     scope = {name: str(row[name]) for name in named}
     of_shares = all(measure_words().get(score, {}).get("axis_unit") == "share" for score in facts["scores"])
     usual = {"of_shares": of_shares, "parts": facts["scores"]}
+    of_queries = row["measure"] == BY_QUERY and row["holds_for"] == LIKE_THESE
     return Candidate(
         kind,
         scope,
@@ -203,6 +204,7 @@ def _candidate(kind: str, row: Mapping[str, Any], evidence: RunEvidence, **facts
         images=partial(evidence.pictures.requested, scope),
         value=row["value"],
         interval=(row["value"], row["low"], row["high"]),
+        units=row["n"] if of_queries else None,
         between=(row["contrast"], scope[row["contrast"]], row["reference"]),
         **{**usual, **facts},
     )

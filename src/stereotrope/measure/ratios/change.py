@@ -72,11 +72,11 @@ def ratio_change(
     -------
     polars.DataFrame
         Two rows a pair: ``ratio_change`` in [−1, 1], above 0 where the setting shows more than its
-        ``reference``, with p for settings that are alike, exact: in each scenario either ratio might have
-        been the setting's (where one has more than twice the pictures of the other, of as many drawn from
-        them); ``ratio_change_absolute`` in [0, 1] with its ``floor``, what pictures shuffled
-        between the two settings would read, ``excess``, ``z`` and a one-sided ``p_value`` for no more than
-        the floor, which holds for these prompts. Intervals are those of
+        ``reference``, with p for settings that are alike: in each scenario either ratio might have been the
+        setting's, which is exact where both have as many pictures (where one has more than 1.5 times as many,
+        of some drawn from them); ``ratio_change_absolute`` in [0, 1] with its ``floor``, what pictures
+        shuffled between the two settings would read, ``excess``, ``z`` and a one-sided ``p_value`` for no
+        more than the floor, which holds for these prompts. Intervals are those of
         :func:`stereotrope.stats.mean_interval`; over two and three scenarios that of ``ratio_change``, and
         its p, are of these alone, by Wilson's of each ratio (``holds_for`` = ``these prompts``;
         :func:`stereotrope.stats.linear_interval`). ``n`` is the number of scenarios; ``q_value``

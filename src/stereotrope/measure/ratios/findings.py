@@ -9,7 +9,7 @@ import polars as pl
 
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import clean, quoted
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.tables import ALL_ATTRIBUTES, LIKE_THESE
 
 
 @finder("ratio_difference", place=22)
@@ -42,6 +42,7 @@ def differing_ratios(evidence: RunEvidence) -> Iterator[Candidate]:
             parts=(str(row["category"]), str(row["definition"]), contrast, str(reference)),
             joins=reference is not None,
             toward=scope[contrast] if reference is None else None,
+            units=row["n"] if row["holds_for"] == LIKE_THESE else None,
             # What it counts are scenarios.
             labelled=None,
             n=None,

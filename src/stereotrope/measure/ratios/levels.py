@@ -181,9 +181,10 @@ def model_deviation(
         Estimates, a row a model; ``value`` in [−1, 1], those of all models add up to 0; ``n`` the scenarios.
         The interval (:func:`stereotrope.stats.mean_interval`) and ``p_value`` hold for other scenarios like
         these, over two and three for these alone, by Wilson's interval of each ratio
-        (:func:`stereotrope.stats.linear_interval`); p is two-sided and exact for models that are alike: in
-        each scenario any of the ratios might have been the model's (where one has more than twice the
-        pictures of another, of as many drawn from them). ``q_value`` is Benjamini–Hochberg over the rows.
+        (:func:`stereotrope.stats.linear_interval`); p is two-sided, of models that are alike: in each
+        scenario any of the ratios might have been the model's, which is exact where all have as many pictures
+        (where one has more than 1.5 times as many as another, of some drawn from them). ``q_value`` is
+        Benjamini–Hochberg over the rows.
         ``bound_low`` and ``bound_high`` are what missing labels allow, where over 5% of a scenario's are.
 
     Undefined

@@ -16,7 +16,7 @@ from stereotrope.measure.setting import RunTables
 from stereotrope.measure.shares.sampled import SampledCell, sampled_cells
 from stereotrope.measure.tidy import factor_names
 from stereotrope.measure.units import SEEDS_COUNTED, Claim, claim_of
-from stereotrope.stats import PoweredShare, newcombe, newcombe_p, wilson
+from stereotrope.stats import PoweredShare, newcombe, newcombe_p
 
 _SOURCE = "Angelopoulos, Duchi and Zrnic 2023 (PPI++)"
 _RATIO = "ppi_female_ratio"
@@ -160,20 +160,20 @@ def ppi_share(
     Notes
     -----
     Whatever the annotator's errors, and however they differ between groups, the interval is right about what
-    people would say; the better the annotator, the narrower. Over independent pictures it is never wider than
-    Wilson's of people's labels alone; over prompts it is up to 1.1 times as wide on average (1.24 at most) as
-    that of a ``share`` of them, whose prompts are of like sizes. It covers at 20 labels of people and more as
-    that of their labels alone does, at rare values too: where people gave fewer than five labels of one of
-    both answers, theirs stand alone (docs/explanation/annotator-errors.md). Where people labelled more
+    people would say; the better the annotator, the narrower. It is never wider than that
+    of a ``share`` of people's labels by more than noise: how alike pictures of a prompt are is learned of
+    what people said in all cells, as there, and an annotator that tells nothing leaves that very interval.
+    It covers at 20 labels of people and more as that of their labels alone does, at rare values too: where
+    people gave fewer than five labels of one of both answers, theirs stand alone
+    (docs/explanation/annotator-errors.md). Where people labelled more
     pictures of one level of a factor that is pooled than of another, or of some prompts alone, or the
     annotator said other values of these pictures than of the rest (within prompts; by whole prompts or sets
     where these were taken whole; p < 0.01 each),
     the row is flagged ``sample_unlike`` and ``method`` says why: they are no random part. Below ten
     it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum to 1. Pictures
     of which one of both cannot say are left out. Where people labelled pictures of four prompts or more,
-    prompts are the units, and seeds that these share count. Where they took whole prompts, and the annotator
-    fails in whole prompts that correlate by 0.3, shares were covered in 0.91 to 0.93: its errors are then
-    more alike than the answers are. Pictures taken from all prompts have no such trouble.
+    prompts are the units, and seeds that these share count. Where they
+    took whole prompts, errors that are more alike within these than the answers are count as well.
 
     References
     ----------
@@ -197,8 +197,9 @@ def ppi_share(
         claim, told = claim_of(cell.sampled), unpowered(categories)
         if cell.n_labelled >= FEWEST_LABELLED and categories and cell.trouble is None:
             shares = cell.powered(categories, claim, level)
-            ends = wilson(shares.value * shares.n_effective, shares.n_effective, level=level)
-            told = powered_numbers([cell], claim, "Wilson", [shares], shares.value, *ends, categories)
+            ends = cell.interval(categories, shares, level)
+            kind = "likelihood of people's labels, and Wilson" if cell.stands_alone else "Wilson"
+            told = powered_numbers([cell], claim, kind, [shares], shares.value, *ends, categories)
         row = {"measure": "ppi_share", **powered_row(cell, by, level), "n_reference": cell.n_labelled}
         rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return estimate_frame(rows, factors=by)

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
+from stereotrope.measure.cell_table import CellTable, read_cell_table
 from stereotrope.measure.cells import NOT_IN_OF, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values
@@ -25,7 +26,9 @@ from stereotrope.stats import (
     greatest_shift,
     prediction_powered_share,
     stratified_shift_p,
+    wilson,
 )
+from stereotrope.stats.arrays import Floats
 
 _UNLIKE = 0.01
 """p below which the pictures that people labelled are no random part of all."""
@@ -111,6 +114,8 @@ class SampledCell:
     pictures: ``value, reference_value, prompt_id``, of those that count, and the factors that are pooled.
     excluded: Why others do not count.
     trouble: Why a named value cannot be counted.
+    people, right: The labels of people in all cells, and whether the annotator's are the same.
+    at: Which of these cells this is; None where people gave no label.
     pooled: Factors whose levels are together in it.
     """
 
@@ -118,6 +123,9 @@ class SampledCell:
     attribute: str
     pictures: pl.DataFrame
     excluded: dict[str, int]
+    people: CellTable
+    right: CellTable
+    at: int | None
     trouble: str | None = None
     pooled: Sequence[str] = ()
 
@@ -182,9 +190,37 @@ class SampledCell:
             table.swapaxes(0, 1),
             machine.swapaxes(0, 1),
             clustered=claim.prompts,
+            icc=None if self.at is None else self.people.weights[self.at],
+            icc_errors=None if self.at is None else self.right.weights[self.at],
             across=self._seeds(claim, true),
             level=level,
         )
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether the share of people's labels has the interval of their likelihood."""
+        return self.at is not None and bool(self.people.alone[self.at])
+
+    def interval(
+        self, categories: Sequence[str], shares: PoweredShare, level: float
+    ) -> tuple[Floats, Floats]:
+        """Both ends of :meth:`powered` shares: Wilson's.
+
+        Of a cell that :attr:`stands_alone` each end lies as much nearer or further than Wilson's as that of
+        the likelihood of people's labels does.
+        """
+        low, high = wilson(shares.value * shares.n_effective, shares.n_effective, level=level)
+        if not self.stands_alone:
+            return low, high
+        cell = pl.Series([self.at] * len(categories))
+        n, k = self.n_labelled, self.people.count(cell, pl.Series(categories)).to_numpy()
+        told = self.people.intervals_alone(cell, pl.Series(categories), np.full(len(k), level))
+        trials = float(self.people.trials(level)[self.at])
+        usual = np.stack(wilson(k / n * trials, trials, level=level))
+        reach, own = np.abs(usual - k / n), np.abs(told - k / n)
+        scale = np.divide(own, reach, out=np.ones_like(own), where=reach > 0)
+        ends = shares.value + scale * (np.stack([low, high]) - shares.value)
+        return tuple(np.clip(ends, 0.0, 1.0))
 
     def across(self, claim: Claim) -> Across | None:
         """Prompts and the seeds that they share; None where they share none."""
@@ -196,6 +232,8 @@ class SampledCell:
         if across is None:
             return None
         each = [np.bincount(across.group, of) for of in (people, ~people)]
+        if self.people.seed_weights is not None and self.at is not None:
+            return [*each, np.tile(self.people.seed_weights[self.at], (true.shape[1], 1))]
         sampled = across.among(people)
         return [*each, np.stack([sampled.crossed(of).weights for of in true[people].T])]
 
@@ -257,6 +295,17 @@ def sampled_cells(
         seen.drop_nulls().group_by("attribute", "value").len().sort("len", "value", descending=[True, False])
     )
     strangers = _strangers(usable)
+    known = usable.drop_nulls("reference_value")
+    known = known.select(
+        "image_id", "attribute", *by, "reference_value", "value", pl.col("^(prompt_id|seed)$")
+    )
+    both = known["attribute"].unique().to_list()
+    right, wrong = (
+        read_cell_table(known.with_columns(value=of), by=by, attributes=both, argument=argument)
+        for of in (pl.col("reference_value"), (pl.col("value") == pl.col("reference_value")).cast(pl.String))
+    )
+    keys = right.cells.select("attribute").hstack(right.levels.select(by))
+    place = {key: at for at, key in enumerate(keys.rows()) if right.cells["n"][at]}
     for key, part in said.group_by(["attribute", *by], maintain_order=True):
         counted = part.filter(pl.col("reason").is_null())
         excluded = dict(part["reason"].drop_nulls().value_counts(sort=True).iter_rows())
@@ -265,6 +314,9 @@ def sampled_cells(
             str(key[0]),
             counted,
             excluded,
+            right,
+            wrong,
+            place.get(key),
             meant.why_not(str(key[0]), {}) or strangers.get(key[0]),
             pooled,
         )
