@@ -6,7 +6,7 @@ import pytest
 from tests.measure.cell_by_cell import cells_of
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cell_table import read_cell_table, read_cells
+from stereotrope.measure.cell_reading import read_cell_table, read_cells
 from stereotrope.measure.cells import as_names, categories, excluded_columns, reference_of
 from stereotrope.stats import effective_counts
 

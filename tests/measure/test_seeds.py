@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from stereotrope import measure
-from stereotrope.measure.cell_table import read_cell_table
+from stereotrope.measure.cell_reading import read_cell_table
 from stereotrope.measure.evidence import FindingEvidence, difference_of
 from stereotrope.measure.seeds import pictures_by_seed, seeds_of_cells
 from stereotrope.measure.tidy import count_alike

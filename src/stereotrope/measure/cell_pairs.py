@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.cell_table import CellTable, exclusions_of
+from stereotrope.measure.cell_reading import exclusions_of
+from stereotrope.measure.cell_table import CellTable
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.units import FEWEST_PROMPTS
 

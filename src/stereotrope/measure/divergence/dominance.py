@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cell_pairs import CellPairs, with_baseline
-from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
+from stereotrope.measure.cell_reading import flagged, read_cell_table
+from stereotrope.measure.cell_table import CellTable
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, require_text
 from stereotrope.measure.contract import register
 from stereotrope.measure.estimates import estimate_columns, excluded_json

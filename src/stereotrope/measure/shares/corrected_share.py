@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cell_table import read_cells
+from stereotrope.measure.cell_reading import read_cells
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, Key, as_names, share_row
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.estimates import estimate_frame

@@ -10,7 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cell_table import CellTable, read_cell_table
+from stereotrope.measure.cell_reading import read_cell_table
+from stereotrope.measure.cell_table import CellTable
 from stereotrope.measure.cells import NOT_IN_OF, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values

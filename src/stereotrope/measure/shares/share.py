@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cell_table import CellTable, read_cell_table
+from stereotrope.measure.cell_reading import read_cell_table
+from stereotrope.measure.cell_table import CellTable
 from stereotrope.measure.cells import NO_LABEL, as_names
 from stereotrope.measure.contract import register
 from stereotrope.measure.estimates import estimate_columns

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cell_pairs import CellPairs, all_of, of_two_levels, with_baseline
-from stereotrope.measure.cell_table import CellTable, flagged, read_cell_table
+from stereotrope.measure.cell_reading import flagged, read_cell_table
+from stereotrope.measure.cell_table import CellTable
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, PAIR, SMALL_N, as_names, require_text
 from stereotrope.measure.compared_shares import compared_shares
 from stereotrope.measure.contract import register

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.cell_table import read_cells
+from stereotrope.measure.cell_reading import read_cells
 from stereotrope.measure.cells import NO_LABEL, Cell, as_names, bound_columns, share_row
 from stereotrope.measure.contract import PAPER, register
 from stereotrope.measure.definitions import check_definition
