@@ -279,7 +279,11 @@ COMPARISONS = (
     Column("attribute", _S, "attribute it is about, null where none"),
     Column("measure", _S, "measure whose rows test it; several joined by a comma"),
     Column("scores", _S, "scores that it compares, joined so, where the measure's name does not say"),
-    Column("verdict", _S, "differs | alike | not enough (pictures to tell, or a scale that has no margin)"),
+    Column(
+        "verdict",
+        _S,
+        "differs | alike | not enough (pictures, prompts or scenarios, or a scale without margin)",
+    ),
     Column("margin", _F, "difference of shares within which sides are called alike; null of all else"),
     Column("category", _S, "value of the attribute whose difference may be largest"),
     Column("value", _F, "its difference; null where no test has a size"),

@@ -423,5 +423,6 @@ def test_counts_stand_at_the_right_and_no_interval_is_broken():
 def test_a_title_says_which_value_all_rows_count_where_no_column_does() -> None:
     rows = [estimate("share", definition="share", category="male", attribute="gender", n=n) for n in (20, 30)]
     assert "A title: male" in printed(table("share", rows))
+    assert "A title of females: male" in printed(table("share", rows, title="A title of females"))
     both = [rows[0], rows[1] | {"category": "female"}]
     assert "A title:" not in printed(table("share", both))

@@ -203,7 +203,7 @@ def test_another_word_of_one_annotator_is_no_share_of_0_beside_one_that_has_the_
     assert rows["undefined"][0] == "no label is 'female', and 'F' is: name it, value: F"
 
 
-@pytest.mark.parametrize("slip", ["femal", "fmale", "femalle"])
+@pytest.mark.parametrize("slip", ["femal", "fmale", "femalle", "fmeale"])
 def test_a_slip_in_a_name_is_no_share_of_0(make_labels, slip):
     row = share(people(make_labels, "female", "male"), "gender", value=slip).row(0, named=True)
     told = f"no label is {slip!r}, and 'female' is: name it, value: female"
@@ -212,7 +212,20 @@ def test_a_slip_in_a_name_is_no_share_of_0(make_labels, slip):
 
 @pytest.mark.parametrize(
     ("asked", "there"),
-    [("male", "female"), ("employed", "unemployed"), ("category 10", "category 11"), ("red", "blue")],
+    [
+        ("male", "female"),
+        ("employed", "unemployed"),
+        ("moral", "amoral"),
+        ("category 10", "category 11"),
+        ("type II", "type III"),
+        ("skin tone a", "skin tone b"),
+        ("businesswoman", "businessman"),
+        ("young woman", "young man"),
+        ("East Asian", "West Asian"),
+        ("strongly agree", "strongly disagree"),
+        ("somewhat likely", "somewhat unlikely"),
+        ("red", "blue"),
+    ],
 )
 def test_a_value_that_nobody_saw_is_a_share_of_0_though_another_reads_like_it(make_labels, asked, there):
     labels = make_labels({g: {there: 8} for g in GROUPS}, attribute="a")

@@ -255,8 +255,16 @@ def test_estimates_may_be_written_in_categories() -> None:
 
 def test_estimates_that_are_there_twice_are_counted_once() -> None:
     labels, estimates = differing()
+    again = estimates.with_columns(q_value=pl.col("q_value") / 2)
     for made in (measure.findings, measure.comparisons):
-        assert made(pl.concat([estimates, estimates]), labels).equals(made(estimates, labels))
+        assert made(pl.concat([estimates, again]), labels).equals(made(estimates, labels))
+
+
+def test_columns_of_estimates_that_hold_nothing_are_of_any_type() -> None:
+    labels, estimates = differing()
+    empty = [name for name in estimates.columns if estimates[name].null_count() == estimates.height]
+    written = estimates.with_columns(pl.col(empty).cast(pl.String))
+    assert measure.findings(written, labels).equals(measure.findings(estimates, labels))
 
 
 def test_findings_of_what_does_not_fit_are_refused() -> None:

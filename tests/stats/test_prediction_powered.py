@@ -132,6 +132,23 @@ def test_all_leading_axes_are_one_call() -> None:
     assert float(together.n_effective[1, 1]) == float(alone_one.n_effective)
 
 
+@pytest.mark.parametrize("seeds", [False, True])
+def test_leading_axes_may_be_none_one_or_several_over_clusters_and_seeds(seeds: bool) -> None:
+    rng = np.random.default_rng(2)
+    both, alone = clusters(rng, 6, 5, 20, 30, 0.4, 0.8, 0.2)
+    people, others, likely = np.full(4, 7.0), np.full(4, 18.0), rng.dirichlet(np.ones(16), 6)
+
+    def powered(at: object, shape: tuple[int, ...]) -> np.ndarray:
+        across = [people, others, likely[at].reshape(*shape, 16)] if seeds else None
+        tables = both[at].reshape(*shape, 5, 2, 2), alone[at].reshape(*shape, 5, 2)
+        return np.stack(prediction_powered_share(*tables, clustered=True, across=across))
+
+    one = powered(slice(None), (6,))
+    assert powered(slice(None), (2, 3)).reshape(3, 6) == pytest.approx(one)
+    assert powered(2, ()) == pytest.approx(one[:, 2])
+    assert powered(slice(0), (0,)).shape == (3, 0)
+
+
 def test_what_is_no_count_is_refused() -> None:
     with pytest.raises(UsageError, match=r"labelled needs shape .* found \(2, 2\) and \(2,\)"):
         prediction_powered_share([[1, 2], [3, 4]], [1, 2])

@@ -1,5 +1,6 @@
 """The main scores of a run in a screenful: one row each, the noise floor beside the value."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -121,7 +122,8 @@ def _counted(title: str, rows: Sequence[_Row]) -> str:
     """Which value all rows count, where the title does not say it and so no column does."""
     counted = {row.get("category") for row in rows}
     value = counted.pop() if len(counted) == 1 else None
-    return "" if value is None or value.lower() in title.lower() else f": {_label(value, 'category')}"
+    named = value is None or re.search(rf"\b{re.escape(value.lower())}\b", title.lower())
+    return "" if named else f": {_label(value, 'category')}"
 
 
 def _complete(rows: Sequence[_Row]) -> list[_Row]:

@@ -114,8 +114,9 @@ class Differences:
     def verdict(self, place: Place) -> str:
         """How a comparison ends: ``differs``, ``alike`` or ``not enough``.
 
-        Only differences of shares can be alike: of others the margin says nothing. Labels that are missing
-        must not allow more than the margin either.
+        Only differences of shares can be alike: of others the margin says nothing. Neither labels that are
+        missing nor scenarios, queries or prompts of a kind that none of those asked is of may allow more than
+        the margin (:meth:`~stereotrope.measure.places.Widest.inside`).
         """
         tested = self.places[place]
         if place in self.q:

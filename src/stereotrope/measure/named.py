@@ -1,6 +1,5 @@
 """Values that a caller names, as the labels spell them."""
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,8 +16,8 @@ from stereotrope.tables import NOT_VALUES
 
 _OTHER_KIND = re.compile("girls?|boys?|lady|ladies|gentlem[ae]n")
 """Of the words for one presentation, those that may well be a category of their own beside a named one."""
-_SHOWN, _SLIP = 5, 0.88
-"""Values that a message shows, and likeness (difflib) from which one is taken for a slip in another."""
+_SHOWN, _FEWEST_LETTERS = 5, 5
+"""Values that a message shows, and letters of a word in which a slip is looked for."""
 
 
 Part = tuple[str, str | None]
@@ -168,22 +167,28 @@ def _trouble(
 
 
 def _slips(value: str, values: Sequence[str], named: Mapping[str, str]) -> list[str]:
-    """Values that nobody names and of which this one is the same but for a letter or two.
+    """Values that nobody names and of which this one is the same but for a slip in one word."""
+    return [other for other in values if other not in named and _is_slip(_plain(value), _plain(other))]
 
-    A word with something before it may be its opposite (employed, unemployed), and one with another number is
-    another.
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether all words are the same but one, of five letters or more, with a letter more, or two exchanged.
+
+    Not the first letter: a word with something before it may be its opposite (moral, amoral).
     """
-    own, others = _plain(value), {_plain(other): other for other in values if other not in named}
-    near = difflib.get_close_matches(own, others, n=5, cutoff=_SLIP)
-    return [
-        others[name]
-        for name in near
-        if not (name.endswith(own) or own.endswith(name)) and _digits(name) == _digits(own)
-    ]
-
-
-def _digits(value: str) -> str:
-    return "".join(filter(str.isdigit, value))
+    words = list(zip(one.split(), other.split(), strict=False))
+    unlike = [pair for pair in words if pair[0] != pair[1]]
+    if len(one.split()) != len(other.split()) or len(unlike) != 1:
+        return False
+    short, long = sorted(unlike[0], key=len)
+    if len(short) < _FEWEST_LETTERS or not (short + long).isalpha():
+        return False
+    if len(short) == len(long):
+        apart = [at for at, (a, b) in enumerate(zip(short, long, strict=True)) if a != b]
+        return len(apart) == 2 and short[apart[0] : apart[1] + 1] == long[apart[0] : apart[1] + 1][::-1]
+    return len(long) == len(short) + 1 and any(
+        long[:at] + long[at + 1 :] == short for at in range(1, len(long))
+    )
 
 
 def _mixed(values: Sequence[str], named: Mapping[str, str]) -> str | None:

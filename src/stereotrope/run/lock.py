@@ -84,7 +84,7 @@ class RunLock:
 
 
 def writer_of(folder: Path) -> str | None:
-    """Who writes a run, or did until it died; None where nobody does, or left no word."""
+    """Who writes a run, or did until it died; None where nobody does, or all ended as they should."""
     return _described(folder) if (folder / _OWNER).exists() else None
 
 

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import io
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from html import escape
@@ -365,8 +366,8 @@ _LOOKS = {
 _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
 
 
-def open(path: Path | str) -> Run:
+def open(path: str | os.PathLike[str]) -> Run:
     """Open a run folder to read it; see :class:`Run`."""
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | os.PathLike):
         raise UsageError(f"open: a run folder must be a path or text, found {path!r}")
-    return Run(path)
+    return Run(Path(path))

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
+from stereotrope.stats import special
 from stereotrope.stats.arrays import Floats
-from stereotrope.stats.icc import ICC_GRID, Crossed, icc_evidence, icc_weights, widened_number
+from stereotrope.stats.icc import ICC_GRID, Crossed, icc_evidence, icc_priors, widened_number
 from stereotrope.stats.intervals import normal_quantile
 
 _FEWEST = 5
@@ -115,13 +116,13 @@ def prediction_powered_share(
 
 
 class _Clusters(NamedTuple):
-    """Things of clusters that people labelled, and others; how probable correlations of both are."""
+    """Things of clusters that people labelled, and others, of each cell; how probable correlations are."""
 
     labelled: Floats
     others: Floats
     icc: Floats
-    errors: Floats
-    across: Sequence[Floats] | None
+    icc_errors: Floats
+    across: tuple[Floats, Floats, Floats] | None
     level: float
 
     @classmethod
@@ -130,39 +131,46 @@ class _Clusters(NamedTuple):
         both: Floats,
         alone: Floats,
         icc: ArrayLike | None,
-        errors: ArrayLike | None,
+        icc_errors: ArrayLike | None,
         across: Sequence[Floats] | None,
         level: float,
     ) -> "_Clusters":
-        labelled = both.sum(axis=(-2, -1))
+        cells, m = both.shape[:-3], both.shape[-3]
+        labelled, others = both.sum(axis=(-2, -1)).reshape(-1, m), alone.sum(axis=-1).reshape(-1, m)
         shown = both[..., 1, :].sum(axis=-1), both[..., 0, 1] + both[..., 1, 0]
-        likely, wrong = (
-            np.broadcast_to(_believed(k, labelled) if of is None else of, (*k.shape[:-1], ICC_GRID.size))
-            for k, of in zip(shown, (icc, errors), strict=True)
-        )
-        return cls(labelled, alone.sum(axis=-1), likely, wrong, across, level)
 
-    def left(self, n: Floats, told: Floats, errors: Floats) -> Floats:
+        def of_each(weights: ArrayLike) -> Floats:
+            return np.broadcast_to(weights, (*cells, ICC_GRID.size)).reshape(-1, ICC_GRID.size)
+
+        likely, wrong = (
+            _believed(k.ravel(), labelled) if of is None else of_each(of)
+            for k, of in zip(shown, (icc, icc_errors), strict=True)
+        )
+        seeds = None if across is None else (across[0], across[1], of_each(across[2]))
+        return cls(labelled, others, likely, wrong, seeds, level)
+
+    def left(self, n: Floats, told: Floats, of_errors: Floats) -> Floats:
         """What is left of effective numbers ``n``.
 
         told: s, the part of Var(y) that the annotator's labels tell.
-        errors: Variance that an error in one thing in ``n`` adds, over Var(y).
+        of_errors: What one error more in ``n`` things adds to V, over Var(y).
         """
-        apart = _squares(self.labelled, self.others, np.ones_like(told), -np.ones_like(told))
-        number = widened_number(n, n * errors * apart, self.errors, level=self.level)
+        number, s = n.ravel(), told.ravel()
+        apart = _squares(self.labelled, self.others, np.ones_like(s), -np.ones_like(s))
+        number = widened_number(number, number * of_errors.ravel() * apart, self.icc_errors, level=self.level)
         crossed = None
         if self.across is not None:
             people, others, likely = self.across
-            crossed = Crossed(number * _squares(people, others, 1 - told, told), likely)
-        alike = number * _squares(self.labelled, self.others, 1 - told, told)
-        return widened_number(number, alike, self.icc, level=self.level, crossed=crossed)
+            crossed = Crossed(number * _squares(people, others, 1 - s, s), likely)
+        alike = number * _squares(self.labelled, self.others, 1 - s, s)
+        left = widened_number(number, alike, self.icc, level=self.level, crossed=crossed)
+        return left.reshape(n.shape)
 
 
 def _believed(k: Floats, n: Floats) -> Floats:
-    """How probable each correlation is in each cell, by its own counts."""
-    cells, m = int(np.prod(n.shape[:-1])), n.shape[-1]
-    evidence = icc_evidence(k.ravel(), n.ravel(), np.arange(cells) * m)
-    return np.stack([icc_weights(own[None])[0] for own in evidence]).reshape(*n.shape[:-1], -1)
+    """How probable each correlation is in each cell, by its own counts alone."""
+    evidence = icc_evidence(k, n.ravel(), np.arange(len(n)) * n.shape[-1])
+    return np.asarray(special.softmax(evidence + np.log(icc_priors([])), axis=-1))
 
 
 def _squares(labelled: Floats, others: Floats, of: Floats, rest: Floats) -> Floats:

@@ -114,7 +114,7 @@ def bds(
     The interval is a unified one by the scatter of prompts
     (:func:`stereotrope.stats.cluster_js_interval`; ``released``: a smoothed t bootstrap): one-sided near no
     difference, two-sided further away. Over 4 to 40 prompts a side of 2 to 30 images, correlated by 0 to 0.3,
-    it held the true divergence of attributes and of means in 0.89 to 1.00, from eight prompts on in 0.94 to
+    it held the true divergence of attributes and of means in 0.92 to 1.00, from eight prompts on in 0.94 to
     0.97 on average, and in 0.95 to 0.99 over four and five. Where such prompts share four seeds or more
     (column ``seed``), what these do to one side alone is noise too: floor, p and interval are of as much more
     of it as pictures of one seed look alike. Over 4 to 20 prompts of four images, p ≤ 0.05 came in 0.02 to

@@ -134,7 +134,8 @@ def _apart(sides: Sequence[_Side]) -> tuple[Floats, Floats]:
         bends = [_slope(side.shown, middle / 2) for side in (one, other)]
         *each, bent = _seen((one, other), (np.vstack([values, bends[0]]), np.vstack([-values, bends[1]])))
         together = joint_evidence(np.array(each), np.zeros(len(each), np.int64), 1)
-        found += np.stack([together[0], bent])
+        # A lone value does not vary, but for rounding.
+        found += np.stack([together[0] * (len(values) > 1), bent])
     # Of G groups only G − 1 do.
     return alike, found * 2 / len(sides)
 

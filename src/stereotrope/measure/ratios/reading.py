@@ -157,10 +157,10 @@ class LevelTable:
         """Whether one of some levels is like the others: :func:`stereotrope.stats.exchange_test`.
 
         Ratios of unlike numbers of pictures are not exchangeable: near 0 those of few pictures are 0 nearly
-        always. Where one level has more than 1.5 times the pictures of another, as many of its pictures are
-        drawn by chance, and p is twice the mean of some such draws (Vovk and Wang 2020). Up to there p ≤ 0.05
-        comes in up to 0.057 of 3,000 samples of models that are alike (ratios of 0.005 to 0.05, 12 to 40
-        scenarios).
+        always. Where one level has more than 1.5 times the pictures of another, at most so many of its
+        pictures are drawn by chance, and p is twice the mean of some such draws (Vovk and Wang 2020). Up to
+        there p ≤ 0.05 comes in up to 0.057 of 3,000 samples of models that are alike (ratios of 0.005 to
+        0.05, 12 to 40 scenarios).
 
         columns, at: The levels, and the place of the one among them.
         Returns: p, the least that it could have been, and how it was made.
@@ -169,7 +169,8 @@ class LevelTable:
         shares, n = self.shares[kept], np.rint(self.n[kept]).astype(np.int64)
         most = (_EVEN * n.min(axis=1, initial=np.iinfo(np.int64).max, keepdims=True)).astype(np.int64)
         if (n <= most).all():
-            return *exchange_test(shares, at), "exact"
+            how = "exact" if (n == n[:, :1]).all() else f"exchanged, numbers up to {_EVEN:g} times apart"
+            return *exchange_test(shares, at), how
         rng, shown, drawn = (
             np.random.default_rng(0),
             np.rint(shares * n).astype(np.int64),

@@ -146,9 +146,11 @@ def ppi_share(
     -------
     polars.DataFrame
         One row a cell, attribute and ``category``: ``value`` in [0, 1] with Wilson's interval at the
-        effective number of labels. ``n`` counts pictures with a usable label of the annotator,
-        ``n_reference`` those of them that people labelled; ``excluded`` says why others do not enter. In an
-        audit the rows beside :func:`stereotrope.measure.female_ratio` are called ``ppi_female_ratio``.
+        effective number of labels; where no other cell tells how alike pictures of a prompt are, as much
+        narrower or wider as that of the likelihood of people's labels is. ``n`` counts pictures with a usable
+        label of the annotator, ``n_reference`` those of them that people labelled; ``excluded`` says why
+        others do not enter. In an audit the rows beside :func:`stereotrope.measure.female_ratio` are called
+        ``ppi_female_ratio``.
 
     Undefined
     ---------
@@ -159,21 +161,20 @@ def ppi_share(
 
     Notes
     -----
-    Whatever the annotator's errors, and however they differ between groups, the interval is right about what
-    people would say; the better the annotator, the narrower. It is never wider than that
-    of a ``share`` of people's labels by more than noise: how alike pictures of a prompt are is learned of
-    what people said in all cells, as there, and an annotator that tells nothing leaves that very interval.
-    It covers at 20 labels of people and more as that of their labels alone does, at rare values too: where
+    Whatever the annotator's errors, and however they differ between groups, the interval is right about
+    what people would say; the better the annotator, the narrower. It is never wider than that of a
+    ``share`` of people's labels by more than noise: how alike pictures of a prompt are is learned of what
+    people said in all cells, as there, and an annotator that tells nothing leaves that very interval. It
+    covers at 20 labels of people and more as that of their labels alone does, at rare values too: where
     people gave fewer than five labels of one of both answers, theirs stand alone
-    (docs/explanation/annotator-errors.md). Where people labelled more
-    pictures of one level of a factor that is pooled than of another, or of some prompts alone, or the
-    annotator said other values of these pictures than of the rest (within prompts; by whole prompts or sets
-    where these were taken whole; p < 0.01 each),
-    the row is flagged ``sample_unlike`` and ``method`` says why: they are no random part. Below ten
-    it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum to 1. Pictures
-    of which one of both cannot say are left out. Where people labelled pictures of four prompts or more,
-    prompts are the units, and seeds that these share count. Where they
-    took whole prompts, errors that are more alike within these than the answers are count as well.
+    (docs/explanation/annotator-errors.md). Where people labelled more pictures of one level of a factor
+    that is pooled than of another, or of some prompts alone, or the annotator said other values of these
+    pictures than of the rest (within prompts; by whole prompts or sets where these were taken whole; p <
+    0.01 each), the row is flagged ``sample_unlike`` and ``method`` says why: they are no random part.
+    Below ten it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum
+    to 1. Pictures of which one of both cannot say are left out. Where people labelled pictures of four
+    prompts or more, prompts are the units, and seeds that these share count. Where they took whole
+    prompts, errors that are more alike within these than the answers are count as well.
 
     References
     ----------

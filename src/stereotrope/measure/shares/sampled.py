@@ -115,8 +115,8 @@ class SampledCell:
     pictures: ``value, reference_value, prompt_id``, of those that count, and the factors that are pooled.
     excluded: Why others do not count.
     trouble: Why a named value cannot be counted.
-    people, right: The labels of people in all cells, and whether the annotator's are the same.
-    at: Which of these cells this is; None where people gave no label.
+    people, correct: The labels of people in all cells, and whether the annotator's are the same.
+    place: Which of these cells this is; None where people gave no label.
     pooled: Factors whose levels are together in it.
     """
 
@@ -125,8 +125,8 @@ class SampledCell:
     pictures: pl.DataFrame
     excluded: dict[str, int]
     people: CellTable
-    right: CellTable
-    at: int | None
+    correct: CellTable
+    place: int | None
     trouble: str | None = None
     pooled: Sequence[str] = ()
 
@@ -191,8 +191,8 @@ class SampledCell:
             table.swapaxes(0, 1),
             machine.swapaxes(0, 1),
             clustered=claim.prompts,
-            icc=None if self.at is None else self.people.weights[self.at],
-            icc_errors=None if self.at is None else self.right.weights[self.at],
+            icc=None if self.place is None else self.people.weights[self.place],
+            icc_errors=None if self.place is None else self.correct.weights[self.place],
             across=self._seeds(claim, true),
             level=level,
         )
@@ -200,7 +200,7 @@ class SampledCell:
     @property
     def stands_alone(self) -> bool:
         """Whether the share of people's labels has the interval of their likelihood."""
-        return self.at is not None and bool(self.people.alone[self.at])
+        return self.place is not None and bool(self.people.alone[self.place])
 
     def interval(
         self, categories: Sequence[str], shares: PoweredShare, level: float
@@ -213,10 +213,10 @@ class SampledCell:
         low, high = wilson(shares.value * shares.n_effective, shares.n_effective, level=level)
         if not self.stands_alone:
             return low, high
-        cell = pl.Series([self.at] * len(categories))
+        cell = pl.Series([self.place] * len(categories))
         n, k = self.n_labelled, self.people.count(cell, pl.Series(categories)).to_numpy()
         told = self.people.intervals_alone(cell, pl.Series(categories), np.full(len(k), level))
-        trials = float(self.people.trials(level)[self.at])
+        trials = float(self.people.trials(level)[self.place])
         usual = np.stack(wilson(k / n * trials, trials, level=level))
         reach, own = np.abs(usual - k / n), np.abs(told - k / n)
         scale = np.divide(own, reach, out=np.ones_like(own), where=reach > 0)
@@ -233,8 +233,8 @@ class SampledCell:
         if across is None:
             return None
         each = [np.bincount(across.group, of) for of in (people, ~people)]
-        if self.people.seed_weights is not None and self.at is not None:
-            return [*each, np.tile(self.people.seed_weights[self.at], (true.shape[1], 1))]
+        if self.people.seed_weights is not None and self.place is not None:
+            return [*each, np.tile(self.people.seed_weights[self.place], (true.shape[1], 1))]
         sampled = across.among(people)
         return [*each, np.stack([sampled.crossed(of).weights for of in true[people].T])]
 
@@ -301,12 +301,12 @@ def sampled_cells(
         "image_id", "attribute", *by, "reference_value", "value", pl.col("^(prompt_id|seed)$")
     )
     both = known["attribute"].unique().to_list()
-    right, wrong = (
+    people_said, correct = (
         read_cell_table(known.with_columns(value=of), by=by, attributes=both, argument=argument)
         for of in (pl.col("reference_value"), (pl.col("value") == pl.col("reference_value")).cast(pl.String))
     )
-    keys = right.cells.select("attribute").hstack(right.levels.select(by))
-    place = {key: at for at, key in enumerate(keys.rows()) if right.cells["n"][at]}
+    keys = people_said.cells.select("attribute").hstack(people_said.levels.select(by))
+    place = {key: at for at, key in enumerate(keys.rows()) if people_said.cells["n"][at]}
     for key, part in said.group_by(["attribute", *by], maintain_order=True):
         counted = part.filter(pl.col("reason").is_null())
         excluded = dict(part["reason"].drop_nulls().value_counts(sort=True).iter_rows())
@@ -315,8 +315,8 @@ def sampled_cells(
             str(key[0]),
             counted,
             excluded,
-            right,
-            wrong,
+            people_said,
+            correct,
             place.get(key),
             meant.why_not(str(key[0]), {}) or strangers.get(key[0]),
             pooled,
