@@ -71,6 +71,20 @@ def test_people_taken_for_right_check_the_judge_wherever_agreement_is_measured(s
     assert named.estimates.filter(definition="accuracy").height == 1
 
 
+def test_who_voted_for_a_majority_that_is_taken_for_right_is_not_checked_by_it(study: Path) -> None:
+    read = [{"labels": f"{name}.csv", "name": name, "attributes": ["gender"]} for name in ("judge", "people")]
+    judged = (study / "judge.csv").read_text(encoding="utf-8")
+    (study / "other.csv").write_text(judged.replace("female", "male", 40), encoding="utf-8")
+    other = {"labels": "other.csv", "name": "other", "attributes": ["gender"]}
+    voted = {"majority": ["judge", "people"], "name": "most", "attributes": ["gender"], "reference": True}
+    for readers, checked in ((read, []), ([*read, other], ["other"])):
+        rows = (
+            audit(study, *readers, voted, measures=["agreement"]).run(study / f"run{len(readers)}").estimates
+        )
+        accuracy = rows.filter(definition="accuracy")
+        assert (accuracy["annotator"].to_list() if accuracy.height else []) == checked
+
+
 def test_powered_ratios_stand_beside_female_ratios(study: Path) -> None:
     """Of the same pictures: those that are labelled neither are in neither."""
     file = study / "judge.csv"

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from stereotrope.cli import main
 from stereotrope.cli.console import carry_out_in_terminal, print_headline, working
 from stereotrope.cli.stopping import begins_to_keep
 from stereotrope.commands import Settings
-from stereotrope.errors import IncompleteError, Interrupted
+from stereotrope.errors import IncompleteError, Interrupted, MetadataError
 from stereotrope.terminal import print_rows, safe
 
 HOSTILE = "\x1b[31mred\x07 [bold]loud[/bold] \u202eevil"
@@ -256,6 +257,11 @@ def test_a_full_disk_is_one_message_that_says_what_is_kept(monkeypatch, capsys, 
         (IncompleteError("encoder: cannot be loaded (Too many open files)"), "too many files are open"),
         (MemoryError(), "memory is short; close other programs"),
         (ImportError("x.so: failed to map segment from shared object"), "memory is short; close other"),
+        (
+            MetadataError("a.csv: cannot be read (Cannot allocate memory (os error 12))"),
+            "error: memory is short",
+        ),
+        (pl.exceptions.PanicException("PyObject pointer is null"), "memory is short"),
         (RuntimeError("can't start new thread"), "no further thread can be started"),
     ],
 )

@@ -380,8 +380,10 @@ def main(arguments: list[str] | None = None) -> Any:
         if isinstance(ended.__context__, BrokenPipeError):
             sys.exit(_PIPE_CLOSED)
         raise
-    except (StereotropeError, ImportError, MemoryError, OSError, RuntimeError) as error:
-        told = errors_of(error)
+    except BaseException as error:
+        ours = isinstance(error, StereotropeError | ImportError | MemoryError | OSError | RuntimeError)
+        panic = type(error).__name__ == "PanicException"  # of Polars, which is no Exception
+        told = errors_of(error) if ours or panic else []
         if not told:
             raise
         if settings.verbose:

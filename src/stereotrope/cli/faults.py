@@ -3,7 +3,7 @@
 import errno
 
 from stereotrope.cli.stopping import keeps
-from stereotrope.errors import RunError, StereotropeError, said_by
+from stereotrope.errors import InputError, RunError, StereotropeError, said_by
 
 _IN_THE_WAY = {
     errno.EEXIST: "a folder must be here, and a file of that name is in the way",
@@ -12,11 +12,12 @@ _IN_THE_WAY = {
 """What is in the way of a file or folder, by the number of the error."""
 
 
-def errors_of(error: Exception) -> list[StereotropeError]:
+def errors_of(error: BaseException) -> list[StereotropeError]:
     """Return what is said of an error; nothing of one that is ours to mend."""
     told: list[StereotropeError] = [error] if isinstance(error, StereotropeError) else []
     if short := _short_of(error):
-        return [*told, RunError(short)]
+        # A file that there was no room to read is not at fault.
+        return [RunError(short)] if isinstance(error, InputError) else [*told, RunError(short)]
     full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     if told or not isinstance(error, OSError) or (error.filename is None and not full):
         return told
@@ -32,8 +33,13 @@ def errors_of(error: Exception) -> list[StereotropeError]:
     return [RunError(f"{where}: {(error.strerror or 'cannot be used').lower()}; {hint}")]
 
 
-_UNMAPPED = "failed to map segment from shared object"
-"""What the loader says of a library for which there is no room."""
+_NO_ROOM = (
+    "failed to map segment from shared object",
+    "cannot allocate memory",
+    "memory allocation of",
+    "pyobject pointer is null",
+)
+"""What the loader says of a library for which there is no room, and Polars where there is none."""
 
 
 def _short_of(error: BaseException | None) -> str | None:
@@ -42,7 +48,7 @@ def _short_of(error: BaseException | None) -> str | None:
         number, said = getattr(error, "errno", None), said_by(error).lower()
         if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in said:
             what, remedy = "too many files are open", "raise the limit (`ulimit -n 4096`)"
-        elif isinstance(error, MemoryError) or number == errno.ENOMEM or _UNMAPPED in said:
+        elif isinstance(error, MemoryError) or number == errno.ENOMEM or any(one in said for one in _NO_ROOM):
             what, remedy = "memory is short", "close other programs"
         elif "can't start new thread" in said:
             what, remedy = "no further thread can be started", "close other programs, or raise the limits"

@@ -207,5 +207,16 @@ def _other_words(value: str, values: Sequence[str], named: Mapping[str, str]) ->
     return [v for v in values if group and re.fullmatch(group, _plain(v)) and v not in named]
 
 
+def other_word(value: str, values: Collection[str]) -> str | None:
+    """Which of some values means the same presentation as one that is not among them; None where none does.
+
+    Words that may well be a category of their own, as girl is, mean no other.
+    """
+    own = [v for v in (value, *sorted(values)) if not _OTHER_KIND.fullmatch(_plain(v))]
+    if value in values or value not in own:
+        return None
+    return next(iter(_other_words(value, own[1:], {})), None)
+
+
 def _plain(value: str) -> str:
     return unicodedata.normalize("NFC", value).casefold().strip()

@@ -388,3 +388,43 @@ def test_an_annotator_that_tells_nothing_leaves_the_interval_of_peoples_labels(g
         for of in (ppi_share(machine, judged, by=["group"]), labelled_share(judged, by=["group"]))
     ]
     assert np.array(ends[0]) == pytest.approx(np.array(ends[1]), abs=1e-6)
+
+
+def test_people_and_an_annotator_who_write_a_value_in_other_words_have_no_share_of_0() -> None:
+    machine = said(["female"] * 30 + ["male"] * 30)
+    people = said(["female"] * 30 + ["man"] * 30).gather_every(3)
+    found = ppi_share(machine, people)
+    assert found["value"].null_count() == found.height == 3
+    assert found["undefined"][0].startswith("people write 'man' and the annotator 'male', which may mean the")
+    # A word that may be a kind of its own is none of these.
+    girls = people.with_columns(pl.col("value").replace("man", "girl"))
+    assert ppi_share(machine, girls)["value"].null_count() == 0
+
+
+def test_pictures_that_people_could_not_tell_are_bounds_and_show_where_they_are_unlike() -> None:
+    true = ["female"] * 40 + ["male"] * 40
+    machine, people = said(true * 3), said(true)
+    chosen = people.with_columns(value=pl.Series(["female"] * 40 + ["unclear"] * 34 + ["male"] * 6))
+    row = ppi_share(machine, chosen, value="female").row(0, named=True)
+    assert (row["bound_low"], row["bound_high"]) == pytest.approx(
+        (row["value"] * 46 / 80, row["value"] * 46 / 80 + 34 / 80)
+    )
+    assert "sample_unlike" in row["flags"]
+    assert "of 34 of the 34 of which they could not say" in row["method"] or "of 0 of the 34" in row["method"]
+    any_of_them = people.with_columns(
+        value=pl.when(pl.int_range(pl.len()) % 10 == 0).then(pl.lit("unclear")).otherwise("value")
+    )
+    row = ppi_share(machine, any_of_them, value="female").row(0, named=True)
+    assert row["bound_high"] - row["bound_low"] == pytest.approx(0.1)
+    assert "sample_unlike" not in (row["flags"] or "")
+    few = people.with_columns(
+        value=pl.when(pl.int_range(pl.len()) % 40 == 0).then(pl.lit("unclear")).otherwise("value")
+    )
+    assert ppi_share(machine, few, value="female")["bound_low"].null_count() == 1
+    sides = {"group": ["women"] * 120 + ["base"] * 120, "object": "car"}
+    row = ppi_difference(said(true * 3, **sides), any_of_them, value="female")
+    assert row["undefined"].to_list() == ["no usable label of the reference"]
+    both = pl.concat([any_of_them, said(true * 3).slice(120, 80)])
+    row = ppi_difference(said(true * 3, **sides), both, value="female").row(0, named=True)
+    assert row["bound_high"] - row["bound_low"] == pytest.approx(0.1)
+    assert row["bound_low"] < row["value"] < row["bound_high"]

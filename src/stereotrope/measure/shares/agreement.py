@@ -25,6 +25,7 @@ from stereotrope.measure.shares.pairs import (
     hit_rates,
     paired_looks,
     reason_of,
+    sources_of,
     units_in,
     with_apart,
 )
@@ -59,8 +60,14 @@ def _with_people(call: MeasureCall, tables: RunTables) -> pl.DataFrame | None:
         for name in ("attribute", "raters", "by", "level")
         if name in call.arguments
     }
-    there = [name for name in tables.references if name in set(tables.looks["annotator"])]
-    made = [agreement(tables.looks, name, **how) for name in there]
+    made = []
+    for name in tables.references:
+        # Who voted for it agrees with it by what it is.
+        voted = sources_of(name, tables.labels)
+        looks = tables.looks.filter(~pl.col("annotator").is_in(voted))
+        raters = [one for one in how.get("raters") or () if one not in voted]
+        if name in set(looks["annotator"]) and set(raters or looks["annotator"]) - {name}:
+            made.append(agreement(looks, name, **how | ({"raters": raters} if raters else {})))
     return pl.concat(made, how="diagonal") if made else None
 
 

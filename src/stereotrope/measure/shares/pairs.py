@@ -12,6 +12,7 @@ from stereotrope.measure.cells import SMALL_N, as_names
 from stereotrope.measure.contract import REGISTRY
 from stereotrope.measure.estimates import estimate_frame
 from stereotrope.measure.join import NOT_LABELLED
+from stereotrope.measure.named import other_word
 from stereotrope.measure.seeds import across_units
 from stereotrope.measure.tidy import factor_names, read_labels, to_polars
 from stereotrope.measure.units import SEEDS_COUNTED, Claim, prompt_codes, units_of
@@ -49,20 +50,52 @@ def beside(
 
 
 def no_common_value(true: pl.Series, said: pl.Series, who: tuple[str, str]) -> str | None:
-    """Why labels cannot be compared: ten or more, and not one value that both write; ``who`` said which."""
+    """Why labels cannot be compared, of ten or more; ``who`` said which.
+
+    Not one value is written by both, or one writes a value for which the other has another word.
+    """
     one, other = (sorted(set(values.drop_nulls())) for values in (true, said))
-    if true.count() < SMALL_N or set(one) & set(other):
+    if true.count() < SMALL_N:
         return None
+    if set(one) & set(other):
+        return _words_apart((one, other), who)
     shown = ", ".join(f"{name} {', '.join(of[:3])}" for name, of in zip(who, (one, other), strict=True))
     return (
         f"{' and '.join(who)} have no value in common ({shown}); write both alike, for example by `mapping`"
     )
 
 
+def _words_apart(sides: tuple[Sequence[str], Sequence[str]], who: tuple[str, str]) -> str | None:
+    for (own, theirs), (name, whose) in zip((sides, sides[::-1]), (who, who[::-1]), strict=True):
+        for value in own:
+            if word := other_word(value, theirs):
+                both = f"{name} write {value!r} and {whose} {word!r}, which may mean the same"
+                return f"{both}; write both alike, for example by `mapping`"
+    return None
+
+
 def compared_apart(true: pl.Series, said: pl.Series, who: tuple[str, str]) -> str | None:
     """:func:`no_common_value`, but of one value throughout on each side, which may be errors."""
     alone = true.n_unique() == said.n_unique() == 1
     return None if alone else no_common_value(true, said, who)
+
+
+def sources_of(annotator: str, labels: pl.DataFrame) -> set[str]:
+    """Annotators whose labels those of another are derived from."""
+    told = labels.select("annotator", "derived_from").drop_nulls().unique()
+    # A name may hold a comma (“Müller, Anna”).
+    names = labels["annotator"].unique()
+    derived = {
+        name: [one for one in names if f", {one}, " in f", {sources}, "]
+        for name, sources in told.sort("annotator", "derived_from").iter_rows()
+    }
+    found: set[str] = set()
+    waiting = [annotator]
+    while waiting:
+        new = [name for name in derived.get(waiting.pop(), ()) if name not in found]
+        found.update(new)
+        waiting += new
+    return found
 
 
 def with_apart(pairs: pl.DataFrame) -> pl.DataFrame:

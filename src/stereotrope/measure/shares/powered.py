@@ -13,6 +13,7 @@ from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N, Key, as_n
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.estimates import estimate_frame, with_q_values
 from stereotrope.measure.setting import RunTables
+from stereotrope.measure.shares.pairs import sources_of
 from stereotrope.measure.shares.sampled import SampledCell, sampled_cells
 from stereotrope.measure.tidy import factor_names
 from stereotrope.measure.units import SEEDS_COUNTED, Claim, claim_of
@@ -48,7 +49,7 @@ def people_beside(
     for reference in tables.references:
         people = looks.filter(annotator=reference)
         right = people.filter(usable)
-        behind = {*tables.references, *_sources(reference, tables.labels)}
+        behind = {*tables.references, *sources_of(reference, tables.labels)}
         for annotator in looks["annotator"].unique(maintain_order=True):
             if annotator in behind:
                 continue
@@ -56,24 +57,6 @@ def people_beside(
             alone = labels.filter(usable).join(right, on=["image_id", "attribute"], how="anti")
             if known := sorted(set(people["attribute"]) & set(alone["attribute"])):
                 yield labels, people, known
-
-
-def _sources(annotator: str, labels: pl.DataFrame) -> set[str]:
-    """Annotators whose labels those of another are derived from."""
-    told = labels.select("annotator", "derived_from").drop_nulls().unique()
-    # A name may hold a comma (“Müller, Anna”).
-    names = labels["annotator"].unique()
-    derived = {
-        name: [one for one in names if f", {one}, " in f", {sources}, "]
-        for name, sources in told.sort("annotator", "derived_from").iter_rows()
-    }
-    found: set[str] = set()
-    waiting = [annotator]
-    while waiting:
-        new = [name for name in derived.get(waiting.pop(), ()) if name not in found]
-        found.update(new)
-        waiting += new
-    return found
 
 
 def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
@@ -172,9 +155,11 @@ def ppi_share(
     pictures than of the rest (within prompts; by whole prompts or sets where these were taken whole; p <
     0.01 each), the row is flagged ``sample_unlike`` and ``method`` says why: they are no random part.
     Below ten it is flagged ``small_n``. The raw share stands in ``share``. Shares of a cell need not sum
-    to 1. Pictures of which one of both cannot say are left out. Where people labelled pictures of four
-    prompts or more, prompts are the units, and seeds that these share count. Where they took whole
-    prompts, errors that are more alike within these than the answers are count as well.
+    to 1. Pictures of which one of both cannot say are left out; where these are over 5%, ``bound_low``
+    and ``bound_high`` are what they allow, and where the annotator says otherwise of those that people
+    could not tell, ``sample_unlike`` is flagged too. Where people labelled pictures of four prompts or
+    more, prompts are the units, and seeds that these share count. Where they took whole prompts, errors
+    that are more alike within these than the answers are count as well.
 
     References
     ----------
@@ -201,6 +186,8 @@ def ppi_share(
             ends = cell.interval(categories, shares, level)
             kind = "likelihood of people's labels, and Wilson" if cell.stands_alone else "Wilson"
             told = powered_numbers([cell], claim, kind, [shares], shares.value, *ends, categories)
+            if bounds := cell.bounds(shares.value):
+                _with_bounds(told, *bounds)
         row = {"measure": "ppi_share", **powered_row(cell, by, level), "n_reference": cell.n_labelled}
         rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return estimate_frame(rows, factors=by)
@@ -295,6 +282,10 @@ def ppi_difference(
             told = powered_numbers(
                 [cell, base], claim, "Newcombe", sides, sides[0].value - sides[1].value, *ends, categories
             )
+            allowed = [side.bounds(share.value) for side, share in zip((cell, base), sides, strict=True)]
+            if any(allowed):
+                both = [of or (s.value, s.value) for of, s in zip(allowed, sides, strict=True)]
+                _with_bounds(told, both[0][0] - both[1][1], both[0][1] - both[1][0])
             for numbers, p in zip(told.values(), newcombe_p(*counts), strict=True):
                 numbers |= {"p_value": p, "method": f"{numbers['method']}; p: where this interval reaches 0"}
         row = {"measure": "ppi_difference", **powered_row(cell, by, level), "contrast": group}
@@ -303,6 +294,13 @@ def ppi_difference(
             row["undefined"] = cell.trouble or _TOO_FEW
         rows += [{**row, "category": category, **numbers} for category, numbers in told.items()]
     return with_q_values(estimate_frame(rows, factors=by))
+
+
+def _with_bounds(
+    told: dict[str | None, dict[str, Any]], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> None:
+    for numbers, least, most in zip(told.values(), low.tolist(), high.tolist(), strict=True):
+        numbers |= {"bound_low": least, "bound_high": most}
 
 
 def powered_row(cell: SampledCell, by: Sequence[str], level: float) -> dict[str, Any]:

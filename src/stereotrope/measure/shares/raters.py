@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.named import other_word
 from stereotrope.measure.sentences import quoted
 from stereotrope.measure.shares.pairs import Units, compared_apart, units_in
 from stereotrope.measure.tidy import read_labels, to_polars
@@ -102,7 +103,9 @@ def _apart(said: pl.DataFrame) -> str | None:
     usable = said.filter(pl.col("excluded").is_null())
     values = dict(usable.group_by("annotator", maintain_order=True).agg(pl.col("value").unique()).iter_rows())
     for one, other in combinations(values, 2):
-        if set(values[one]).isdisjoint(values[other]):
+        pair = values[one], values[other]
+        words = (other_word(value, theirs) for own, theirs in (pair, pair[::-1]) for value in own)
+        if set(pair[0]).isdisjoint(pair[1]) or any(words):
             both = usable.filter(annotator=one).join(usable.filter(annotator=other), on="image_id")
             if why := compared_apart(both["value"], both["value_right"], (quoted(one), quoted(other))):
                 return why

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.cell_reading import read_cell_table
 from stereotrope.measure.cell_table import CellTable
-from stereotrope.measure.cells import NOT_IN_OF, Key, as_names
+from stereotrope.measure.cells import MUCH_MISSING, NOT_IN_OF, Key, as_names
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.named import Named, named_values
 from stereotrope.measure.seeds import across_units
@@ -37,6 +37,8 @@ _WHOLE = 0.9
 """Part of the pictures of their prompts that people labelled from which on they took prompts whole."""
 _MOST_VALUES = 20
 """Values, the most frequent, that are compared."""
+_NOT_SAID = "reference: "
+"""Before the reason for which people's label does not count."""
 _SET = "images"
 """Column of labels that says of which set of images an answer is."""
 _OF = "of "
@@ -66,7 +68,7 @@ class _Taken:
         )
         return f"people labelled {least}, but {most}"
 
-    def said_otherwise(self, values: pl.Series, strata: NDArray[np.int64]) -> str:
+    def said_otherwise(self, values: pl.Series, strata: NDArray[np.int64], others: str = "others") -> str:
         """Which value the annotator said otherwise of these pictures than of the rest, if beyond chance."""
         names, codes = np.unique(values.to_numpy(), return_inverse=True)
         k, n = (np.bincount(codes[of], minlength=len(names)) for of in (self.people, ~self.people))
@@ -93,7 +95,7 @@ class _Taken:
             return ""
         at = np.argmax(np.abs(k / k.sum() - n / n.sum()))
         named = f"{quoted(str(names[at]))} of {k[at]} of the {k.sum()} pictures that people labelled"
-        return f"the annotator said {named} and of {n[at]} of the {n.sum()} others"
+        return f"the annotator said {named} and of {n[at]} of the {n.sum()} {others}"
 
 
 def _taken_whole(prompts: NDArray[np.int64], people: NDArray[np.bool_]) -> bool:
@@ -113,6 +115,8 @@ class SampledCell:
     """The pictures of an attribute in a combination of factor levels: what both said, null where none did.
 
     pictures: ``value, reference_value, prompt_id``, of those that count, and the factors that are pooled.
+    unsure: Pictures that people looked at and could not say, with what the annotator said.
+    n_unlabelled: Pictures that the annotator could not say.
     excluded: Why others do not count.
     trouble: Why a named value cannot be counted.
     people, correct: The labels of people in all cells, and whether the annotator's are the same.
@@ -123,6 +127,8 @@ class SampledCell:
     key: Key
     attribute: str
     pictures: pl.DataFrame
+    unsure: pl.DataFrame
+    n_unlabelled: int
     excluded: dict[str, int]
     people: CellTable
     correct: CellTable
@@ -167,8 +173,26 @@ class SampledCell:
         if some < n_prompts and taken.unlike("prompt", pl.Series(prompts)):
             told.append(f"people labelled pictures of {some} of {n_prompts} prompts")
         strata = prompts if claim.clustered and taken.one_by_one else np.zeros(len(people), int)
-        told.append(taken.said_otherwise(self.pictures["value"], strata))
+        told += [taken.said_otherwise(self.pictures["value"], strata), self._chosen_by_people(claim)]
         return "; ".join(filter(None, told))
+
+    def _chosen_by_people(self, claim: Claim) -> str:
+        """What says that pictures of which people could not say are unlike those of which they could."""
+        columns = ["value", "prompt_id"]
+        seen = pl.concat([self.pictures.filter(self.by_people).select(columns), self.unsure.select(columns)])
+        sure = np.arange(seen.height) < self.n_labelled
+        if sure.all():
+            return ""
+        strata = prompt_codes(seen) if claim.clustered else np.zeros(len(sure), int)
+        return _Taken(sure, np.arange(len(sure))).said_otherwise(
+            seen["value"], strata, "of which they could not say"
+        )
+
+    def bounds(self, value: Floats) -> tuple[Floats, Floats] | None:
+        """Between what shares may be with pictures of which one of both could not say; None where few are."""
+        asked, seen = self.pictures.height + self.unsure.height, self.n_labelled + self.unsure.height
+        lacking = 1 - asked / (asked + self.n_unlabelled) * self.n_labelled / seen
+        return (value * (1 - lacking), value * (1 - lacking) + lacking) if lacking > MUCH_MISSING else None
 
     def powered(self, categories: Sequence[str], claim: Claim, level: float) -> PoweredShare:
         """The shares of values, shape ``(K,)``."""
@@ -280,7 +304,7 @@ def sampled_cells(
     said = said.join(people.select("attribute").unique(), on="attribute", how="semi", maintain_order="left")
     said = said.join(people, on=["image_id", "attribute"], how="left", maintain_order="left")
     judged = pl.col("reference_excluded").replace({"": None, NOT_LABELLED: None})
-    reasons = [pl.format("label: {}", "excluded"), pl.format("reference: {}", judged)]
+    reasons = [pl.format("label: {}", "excluded"), pl.format(_NOT_SAID + "{}", judged)]
     if allowed is not None:
         for column in ("value", "reference_value"):
             counts = pl.col("excluded" if column == "value" else "reference_excluded").fill_null("") == ""
@@ -310,10 +334,13 @@ def sampled_cells(
     for key, part in said.group_by(["attribute", *by], maintain_order=True):
         counted = part.filter(pl.col("reason").is_null())
         excluded = dict(part["reason"].drop_nulls().value_counts(sort=True).iter_rows())
+        unsure = pl.col("excluded").is_null() & pl.col("reason").str.starts_with(_NOT_SAID)
         cell = SampledCell(
             key[1:],
             str(key[0]),
             counted,
+            part.filter(unsure),
+            part["excluded"].count(),
             excluded,
             people_said,
             correct,
