@@ -18,6 +18,7 @@ from stereotrope import measure
 from stereotrope.measure import places as measured_places
 from stereotrope.measure.differences import _ONE_SIDED, Differences, differing
 from stereotrope.measure.finder import Candidate
+from stereotrope.measure.interim import InterimLook
 from stereotrope.stats import benjamini_hochberg, clopper_pearson, fisher_exact, newcombe
 
 SMALL = Made(models=2, objects=4, groups=5, attributes=4)
@@ -127,6 +128,9 @@ def test_a_look_that_one_place_in_twenty_could_not_make_tell_tells_nothing() -> 
         "No difference could have been found in 30 comparisons: at least 6 would have to differ as clearly "
         "as they can."
     )
+    later = replace(found, look=InterimLook(number=2)).sentence()
+    assert later.startswith("Second look at this run: no difference could have been found in 30")
+    assert later.endswith("as they can. It spends no error and is not counted.")
 
 
 def test_what_is_planted_is_listed_with_few_others_and_more_than_fisher_finds() -> None:

@@ -194,7 +194,8 @@ class Differences:
             elif self._fewest:
                 why = f"at least {_thousands(self._fewest)} would have to differ as clearly as they can"
             new = "new " if self.kept else ""
-            return f"No {new}difference could have been found in {times}: {why}.{self._kept()}"
+            free = " It spends no error and is not counted." if self.look.lead else ""
+            return f"No {new}difference could have been found in {times}: {why}.{free}{self._kept()}"
         found = len(self.found)
         if not found:
             told = f"No difference beyond chance in {times}{self._beside()}"
