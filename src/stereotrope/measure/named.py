@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -202,20 +202,25 @@ def _mixed(values: Sequence[str], named: Mapping[str, str]) -> str | None:
 
 def _other_words(value: str, values: Sequence[str], named: Mapping[str, str]) -> list[str]:
     """Values that nobody names and that are words for the same presentation."""
-    every = map("|".join, shipped("measure", "presentations.yaml").values())
-    group = next((words for words in every if re.fullmatch(words, _plain(value))), None)
+    group = _presentation(value)
     return [v for v in values if group and re.fullmatch(group, _plain(v)) and v not in named]
 
 
-def other_word(value: str, values: Collection[str]) -> str | None:
+def other_word(value: str, values: Set[str]) -> str | None:
     """Which of some values means the same presentation as one that is not among them; None where none does.
 
     Words that may well be a category of their own, as girl is, mean no other.
     """
-    own = [v for v in (value, *sorted(values)) if not _OTHER_KIND.fullmatch(_plain(v))]
-    if value in values or value not in own:
+    if value in values or (words := _presentation(value)) is None or _OTHER_KIND.fullmatch(_plain(value)):
         return None
-    return next(iter(_other_words(value, own[1:], {})), None)
+    means = (v for v in sorted(values) if re.fullmatch(words, _plain(v)))
+    return next((v for v in means if not _OTHER_KIND.fullmatch(_plain(v))), None)
+
+
+def _presentation(value: str) -> str | None:
+    """The words for the presentation that a value is a word for."""
+    every = map("|".join, shipped("measure", "presentations.yaml").values())
+    return next((words for words in every if re.fullmatch(words, _plain(value))), None)
 
 
 def _plain(value: str) -> str:

@@ -67,8 +67,9 @@ def no_common_value(true: pl.Series, said: pl.Series, who: tuple[str, str]) -> s
 
 def _words_apart(sides: tuple[Sequence[str], Sequence[str]], who: tuple[str, str]) -> str | None:
     for (own, theirs), (name, whose) in zip((sides, sides[::-1]), (who, who[::-1]), strict=True):
+        others = set(theirs)
         for value in own:
-            if word := other_word(value, theirs):
+            if word := other_word(value, others):
                 both = f"{name} write {value!r} and {whose} {word!r}, which may mean the same"
                 return f"{both}; write both alike, for example by `mapping`"
     return None

@@ -103,9 +103,9 @@ def _apart(said: pl.DataFrame) -> str | None:
     usable = said.filter(pl.col("excluded").is_null())
     values = dict(usable.group_by("annotator", maintain_order=True).agg(pl.col("value").unique()).iter_rows())
     for one, other in combinations(values, 2):
-        pair = values[one], values[other]
+        pair = set(values[one]), set(values[other])
         words = (other_word(value, theirs) for own, theirs in (pair, pair[::-1]) for value in own)
-        if set(pair[0]).isdisjoint(pair[1]) or any(words):
+        if pair[0].isdisjoint(pair[1]) or any(words):
             both = usable.filter(annotator=one).join(usable.filter(annotator=other), on="image_id")
             if why := compared_apart(both["value"], both["value_right"], (quoted(one), quoted(other))):
                 return why
