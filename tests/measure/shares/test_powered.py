@@ -411,6 +411,8 @@ def test_pictures_that_people_could_not_tell_are_bounds_and_show_where_they_are_
     )
     assert "sample_unlike" in row["flags"]
     assert "of 34 of the 34 of which they could not say" in row["method"] or "of 0 of the 34" in row["method"]
+    every = ppi_share(said(true), chosen, value="female").row(0, named=True)
+    assert "sample_unlike" in every["flags"]
     any_of_them = people.with_columns(
         value=pl.when(pl.int_range(pl.len()) % 10 == 0).then(pl.lit("unclear")).otherwise("value")
     )

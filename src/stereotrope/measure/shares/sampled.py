@@ -160,8 +160,10 @@ class SampledCell:
         taken one by one.
         """
         people = self.by_people
-        if not people.any() or people.all():
+        if not people.any():
             return ""
+        if people.all():
+            return self._chosen_by_people(claim)
         prompts = prompt_codes(self.pictures)
         taken = _Taken(people, np.arange(len(people)))
         if claim.clustered and _taken_whole(prompts, people):
@@ -178,15 +180,14 @@ class SampledCell:
 
     def _chosen_by_people(self, claim: Claim) -> str:
         """What says that pictures of which people could not say are unlike those of which they could."""
-        columns = ["value", "prompt_id"]
+        columns = ["value", "prompt_id", *({_OF + _SET} & set(self.pictures.columns))]
         seen = pl.concat([self.pictures.filter(self.by_people).select(columns), self.unsure.select(columns)])
         sure = np.arange(seen.height) < self.n_labelled
         if sure.all():
             return ""
+        units = seen[_OF + _SET].rank("dense").to_numpy() if len(columns) > 2 else np.arange(len(sure))
         strata = prompt_codes(seen) if claim.clustered else np.zeros(len(sure), int)
-        return _Taken(sure, np.arange(len(sure))).said_otherwise(
-            seen["value"], strata, "of which they could not say"
-        )
+        return _Taken(sure, units).said_otherwise(seen["value"], strata, "of which they could not say")
 
     def bounds(self, value: Floats) -> tuple[Floats, Floats] | None:
         """Between what shares may be with pictures of which one of both could not say; None where few are."""
