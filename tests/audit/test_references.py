@@ -78,11 +78,11 @@ def test_who_voted_for_a_majority_that_is_taken_for_right_is_not_checked_by_it(s
     other = {"labels": "other.csv", "name": "other", "attributes": ["gender"]}
     voted = {"majority": ["judge", "people"], "name": "most", "attributes": ["gender"], "reference": True}
     for readers, checked in ((read, []), ([*read, other], ["other"])):
-        rows = (
-            audit(study, *readers, voted, measures=["agreement"]).run(study / f"run{len(readers)}").estimates
-        )
-        accuracy = rows.filter(definition="accuracy")
+        run = audit(study, *readers, voted, measures=["agreement"]).run(study / f"run{len(readers)}")
+        accuracy = run.estimates.filter(definition="accuracy")
         assert (accuracy["annotator"].to_list() if accuracy.height else []) == checked
+        told = "most: is taken for right (reference: true), and 'judge', 'people' are behind it, so that"
+        assert any(note.startswith(told) for note in run.info["notes"]) is not bool(checked)
 
 
 def test_powered_ratios_stand_beside_female_ratios(study: Path) -> None:

@@ -53,7 +53,8 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     said = [note for a in plan.annotators for note in a.notes]
     folded = writings(labels)
     alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
-    told = [*_twice_notes(plan.annotators), *_discovery_notes(plan, labels), *_fold_notes(folded)]
+    told = [*_twice_notes(plan.annotators), *_right_notes(plan)]
+    told += [*_discovery_notes(plan, labels), *_fold_notes(folded)]
     before = read_info(into.path)
     sections = stored_sections(before.get("sections") or {})
     told += (commits := _Commits(before)).notes([*plan.generators, *plan.annotators])
@@ -186,6 +187,27 @@ def _twice_notes(annotators: Iterable[Any]) -> list[str]:
         for names in same.values()
         if len(names) > 1
     ]
+
+
+def _right_notes(plan: Plan) -> list[str]:
+    """A warning of labels that are taken for right where all who label the same are behind them."""
+    known = {one.name: one for one in plan.annotators}
+    notes = []
+    for reference in plan.references:
+        behind = [reference]
+        for name in behind:
+            behind += [one for one in known[name].reads if one in known and one not in behind]
+        asked = set(known[reference].attributes)
+        others = [
+            one.name for one in plan.annotators if asked & set(one.attributes) and one.name != reference
+        ]
+        if others and set(others) <= set(behind):
+            notes.append(
+                f"{reference}: is taken for right (reference: true), and {', '.join(map(repr, others))} "
+                f"{'is' if len(others) == 1 else 'are'} behind it, so that nobody is checked or put right by "
+                "it; name who alone is to be taken for right"
+            )
+    return notes
 
 
 def _discovery_notes(plan: Plan, labels: pl.DataFrame) -> list[str]:
