@@ -7,8 +7,9 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
+from stereotrope.measure.tidy import to_polars
 from stereotrope.stats import benjamini_hochberg
-from stereotrope.tables import ESTIMATE_COLUMNS, ESTIMATES, polars_types
+from stereotrope.tables import ESTIMATE_COLUMNS, ESTIMATES, plain_scores, polars_types
 
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
 
@@ -54,6 +55,36 @@ def estimate_columns(told: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
     factors = [pl.col(name).cast(pl.String) for name in levels.columns]
     made = rows.select(stored[first], stored[second], *factors, *(stored[name] for name in rest))
     return made.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def read_estimates(data: Any) -> pl.DataFrame:
+    """Estimates of any measures in one frame, with every column, each row once.
+
+    A row that is there twice is one still, beside whatever others its ``q_value`` was first made. A column
+    without a value may be of any type.
+
+    Raises TableError: A column is missing, numbers are not, or a p is none.
+    """
+    frame = to_polars(data, what="estimates", needs=("measure", "attribute", "value", "contrast", "p_value"))
+    for name, kind in _ESTIMATE_TYPES.items():
+        given = frame.schema.get(name)
+        if given is None or (kind.is_numeric() and frame[name].null_count() == frame.height):
+            frame = frame.with_columns(pl.lit(None, kind).alias(name))
+        elif kind.is_numeric() and not given.is_numeric() and given != pl.Boolean:
+            raise TableError(
+                f"estimates: column {name!r} must hold numbers, found {given}; read it as numbers, e.g. "
+                f"frame.with_columns(pl.col({name!r}).cast(pl.{kind}))"
+            )
+    told = [name for name in frame.columns if name != "q_value"]
+    table = plain_scores(frame.unique(told, keep="first", maintain_order=True))
+    p = pl.col("p_value")
+    if (wrong := table.filter(~p.is_between(0, 1) | p.is_nan())).height:
+        of = wrong.row(0, named=True)
+        raise TableError(
+            f"estimates: p_value must be from 0 to 1, or null for none, found {of['p_value']} of "
+            f"{of['measure']!r}, {of['attribute']!r}; correct it"
+        )
+    return table
 
 
 def _stored(row: Mapping[str, Any]) -> Mapping[str, Any]:

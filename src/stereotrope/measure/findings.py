@@ -17,6 +17,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.candidates import checked_candidate
 from stereotrope.measure.combined import chosen, moved_most, parted
 from stereotrope.measure.differences import ALIKE_WITHIN, Differences, differing
+from stereotrope.measure.estimates import read_estimates
 from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
 from stereotrope.measure.instrument_warnings import doubted_for_seeds, units_unknown, unproven
 from stereotrope.measure.interim import ONLY_LOOK, InterimLook
@@ -28,7 +29,6 @@ from stereotrope.measure.sentences import decimals_of, q_text, span
 from stereotrope.measure.tidy import as_text, reason_given, require_whole, to_polars
 from stereotrope.tables import (
     COMPARISONS,
-    ESTIMATES,
     FINDINGS,
     IMAGES,
     LABELS,
@@ -36,7 +36,6 @@ from stereotrope.tables import (
     NOT_VALUES,
     ROBUSTNESS,
     Column,
-    plain_scores,
     polars_types,
 )
 
@@ -82,18 +81,7 @@ class RunFindings:
         for name, given in shares.items():
             if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) < 1:
                 raise UsageError(f"findings: {name} must be a number from 0 to below 1, found {given!r}")
-        needs = ("measure", "attribute", "value", "contrast", "p_value")
-        given = _table(estimates, ESTIMATES, what="estimates", needs=needs)
-        # A row that is there twice is one comparison still, beside whatever others it was first made.
-        told = [name for name in given.columns if name != "q_value"]
-        table = plain_scores(given.unique(told, keep="first", maintain_order=True))
-        p = pl.col("p_value")
-        if (wrong := table.filter(~p.is_between(0, 1) | p.is_nan())).height:
-            of = wrong.row(0, named=True)
-            raise TableError(
-                f"estimates: p_value must be from 0 to 1, or null for none, found {of['p_value']} of "
-                f"{of['measure']!r}, {of['attribute']!r}; correct it"
-            )
+        table = read_estimates(estimates)
         tidy = to_polars(labels, needs=("attribute", "value"))
         to_polars(tidy, needs=("image_id",) if N_SUBJECTS not in tidy.columns else ())
         value = as_text(tidy, "value")
@@ -300,25 +288,12 @@ def _summary(differences: Differences) -> dict[str, Any]:
     return {"finding_id": identity, "list": "summary", "kind": "summary", "scope": "{}", "sentence": sentence}
 
 
-def _table(
-    data: Any, columns: Sequence[Column], *, what: str = "labels", needs: Sequence[str] = ()
-) -> pl.DataFrame:
+def _table(data: Any, columns: Sequence[Column], *, what: str = "labels") -> pl.DataFrame:
     """The frame with each of these columns, null where it has none; without rows where there is no frame."""
     types = polars_types(columns)
     if data is None:
         return pl.DataFrame(schema=types)
-    frame = to_polars(data, what=what, needs=needs)
-    for name, kind in types.items() if what == "estimates" else ():
-        given = frame.schema.get(name, kind)
-        if not kind.is_numeric() or given.is_numeric() or given == pl.Boolean:
-            continue
-        if frame[name].null_count() == frame.height:
-            frame = frame.with_columns(pl.lit(None, kind).alias(name))
-        else:
-            raise TableError(
-                f"{what}: column {name!r} must hold numbers, found {given}; read it as numbers, e.g. "
-                f"frame.with_columns(pl.col({name!r}).cast(pl.{kind}))"
-            )
+    frame = to_polars(data, what=what)
     return frame.with_columns(pl.lit(None, types[c]).alias(c) for c in types if c not in frame.columns)
 
 
