@@ -18,6 +18,7 @@ from stereotrope.audit.work import GENERATE
 from stereotrope.clients import BEGUN
 from stereotrope.clients.local import hub_commit
 from stereotrope.inputs.options import shorten
+from stereotrope.measure.setting import labels_behind
 from stereotrope.plugins import version_of
 from stereotrope.report.contract import stored_sections
 from stereotrope.run import Ledger, RunFolder
@@ -53,8 +54,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     said = [note for a in plan.annotators for note in a.notes]
     folded = writings(labels)
     alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
-    told = [*_twice_notes(plan.annotators), *_right_notes(plan)]
-    told += [*_discovery_notes(plan, labels), *_fold_notes(folded)]
+    told = [*_annotator_notes(plan), *_discovery_notes(plan, labels), *_fold_notes(folded)]
     before = read_info(into.path)
     sections = stored_sections(before.get("sections") or {})
     told += (commits := _Commits(before)).notes([*plan.generators, *plan.annotators])
@@ -174,6 +174,11 @@ def _counts(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> dict[str,
     }
 
 
+def _annotator_notes(plan: Plan) -> list[str]:
+    """Warnings of annotators that do not stand each by itself."""
+    return [*_twice_notes(plan.annotators), *_right_notes(plan)]
+
+
 def _twice_notes(annotators: Iterable[Any]) -> list[str]:
     """A warning of annotators that take the same labels from the same file, or from copies of it."""
     same: dict[tuple[Any, ...], list[str]] = {}
@@ -191,17 +196,12 @@ def _twice_notes(annotators: Iterable[Any]) -> list[str]:
 
 def _right_notes(plan: Plan) -> list[str]:
     """A warning of labels that are taken for right where all who label the same are behind them."""
-    known = {one.name: one for one in plan.annotators}
+    attributes = {one.name: set(one.attributes) for one in plan.annotators}
     notes = []
     for reference in plan.references:
-        behind = [reference]
-        for name in behind:
-            behind += [one for one in known[name].reads if one in known and one not in behind]
-        asked = set(known[reference].attributes)
-        others = [
-            one.name for one in plan.annotators if asked & set(one.attributes) and one.name != reference
-        ]
-        if others and set(others) <= set(behind):
+        asked = attributes[reference]
+        others = [name for name, labelled in attributes.items() if asked & labelled and name != reference]
+        if others and set(others) <= set(labels_behind(reference, plan.annotators)):
             notes.append(
                 f"{reference}: is taken for right (reference: true), and {', '.join(map(repr, others))} "
                 f"{'is' if len(others) == 1 else 'are'} behind it, so that nobody is checked or put right by "

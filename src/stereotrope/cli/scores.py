@@ -108,8 +108,7 @@ class _Scores:
         """The rows to print together: one definition at a time, named where there are several."""
         for name, title in self.titles.items():
             which = f" (definition: {terminal(str(name))})" if len(self.titles) > 1 else ""
-            rows = [row for row in self.rows if row["definition"] == name]
-            yield f"{title}{which}", rows
+            yield f"{title}{which}", [row for row in self.rows if row["definition"] == name]
 
     def strength(self, row: _Row) -> float:
         """How far a score is from what it would read if there were nothing: that value, its floor, or 0."""

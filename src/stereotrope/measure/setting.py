@@ -16,6 +16,15 @@ GENERATOR = "generator"
 """The factor that names the model under audit."""
 
 
+def labels_behind(name: str | None, annotators: Sequence[Any]) -> list[str]:
+    """An annotator, and those whose labels its own are made from, directly or by way of others."""
+    reads = {one.name: one.reads for one in annotators}
+    behind = [] if name is None else [name]
+    for one in behind:
+        behind += [source for source in reads.get(one, ()) if source not in behind]
+    return behind
+
+
 @dataclass(frozen=True)
 class MeasureSetting:
     """What an audit decides.

@@ -15,7 +15,7 @@ from stereotrope.inputs.options import shorten
 from stereotrope.measure.cells import as_names
 from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.estimates import estimate_frame
-from stereotrope.measure.setting import MeasureSetting, RunTables
+from stereotrope.measure.setting import MeasureSetting, RunTables, labels_behind
 from stereotrope.measure.shares.pairs import (
     NO_PAIR,
     PAIRED,
@@ -145,9 +145,7 @@ def _raters(annotators: Sequence[Any], reference: str | None = None) -> list[str
             source = read
         if is_rater(source) and (source is one or standing.get(source.name, source.name) == source.name):
             standing[source.name] = one.name
-    behind = [reference]
-    for name in behind:
-        behind += [source for source in getattr(known.get(name), "reads", ()) if source not in behind]
+    behind = labels_behind(reference, annotators)
     return [one.name for one in annotators if one.name in standing.values() and one.name not in behind]
 
 

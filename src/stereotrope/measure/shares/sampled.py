@@ -321,17 +321,7 @@ def sampled_cells(
         seen.drop_nulls().group_by("attribute", "value").len().sort("len", "value", descending=[True, False])
     )
     strangers = _strangers(usable)
-    known = usable.drop_nulls("reference_value")
-    known = known.select(
-        "image_id", "attribute", *by, "reference_value", "value", pl.col("^(prompt_id|seed)$")
-    )
-    both = known["attribute"].unique().to_list()
-    people_said, correct = (
-        read_cell_table(known.with_columns(value=of), by=by, attributes=both, argument=argument)
-        for of in (pl.col("reference_value"), (pl.col("value") == pl.col("reference_value")).cast(pl.String))
-    )
-    keys = people_said.cells.select("attribute").hstack(people_said.levels.select(by))
-    place = {key: at for at, key in enumerate(keys.rows()) if people_said.cells["n"][at]}
+    tables, place = _tables_of_people(usable, by, argument)
     for key, part in said.group_by(["attribute", *by], maintain_order=True):
         counted = part.filter(pl.col("reason").is_null())
         excluded = dict(part["reason"].drop_nulls().value_counts(sort=True).iter_rows())
@@ -343,13 +333,28 @@ def sampled_cells(
             part.filter(unsure),
             part["excluded"].count(),
             excluded,
-            people_said,
-            correct,
+            *tables,
             place.get(key),
             meant.why_not(str(key[0]), {}) or strangers.get(key[0]),
             pooled,
         )
         yield cell, meant.wanted or totals.filter(attribute=key[0])["value"].to_list()
+
+
+def _tables_of_people(
+    usable: pl.DataFrame, by: Sequence[str], argument: str
+) -> tuple[tuple[CellTable, CellTable], dict[tuple[Any, ...], int]]:
+    """What people said of all cells, whether the annotator said so too, and which cell is of which levels."""
+    known = usable.drop_nulls("reference_value")
+    given = ["image_id", "attribute", *by, "reference_value", "value"]
+    known = known.select(*given, pl.col("^(prompt_id|seed)$"))
+    names = known["attribute"].unique().to_list()
+    people, correct = (
+        read_cell_table(known.with_columns(value=of), by=by, attributes=names, argument=argument)
+        for of in (pl.col("reference_value"), (pl.col("value") == pl.col("reference_value")).cast(pl.String))
+    )
+    keys = people.cells.select("attribute").hstack(people.levels.select(by))
+    return (people, correct), {key: at for at, key in enumerate(keys.rows()) if people.cells["n"][at]}
 
 
 def _strangers(usable: pl.DataFrame) -> dict[Any, str]:
